@@ -1,0 +1,1 @@
+"""Clubladder's product code: rule systems, ledger, store and use cases."""

@@ -1,0 +1,292 @@
+"""What a rule system is. Pure: numbers in, numbers out; no clock, no I/O, no names of people.
+
+Every pool is rated under one rule system. The fold (``shared.ledger.fold``) knows only this interface, so a new rule
+system is one module in this package that sets ``SYSTEM``.
+
+Units used everywhere inside:
+
+* a rating is two integers ``(rating, index)``: millionths of a point and 0 for the Elo systems, rank and index for
+  Bridier;
+* an instant is an integer number of microseconds since 1970-01-01T00:00Z (negative before);
+* a day is a proleptic ordinal (``datetime.date.toordinal``) in the pool's time zone, 0 for "none";
+* players are opaque strings, unique within a game. At the door they are the clubs' handles, in the ledger and in the
+  fold the server-made ids; a rule system never looks inside one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import msgspec
+from pydantic import BaseModel, ConfigDict
+
+Rating = tuple[int, int]
+Content = dict[str, Any]
+"""A normalised `result` or `line_up`: plain JSON values in one canonical form, keys sorted by the system's own code."""
+
+MILLION = 1_000_000
+MICROSECONDS = 1_000_000
+"""Microseconds in a second."""
+
+FINISH = 5
+QUIT = 3
+
+
+class Settings(BaseModel):
+    """One dated entry of a pool's rules, without its ``from``. Every field has a default; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    minimum_games: int = 0
+
+
+class PlayerState(msgspec.Struct, array_like=True, gc=False):
+    """What the fold knows of one player in one pool. Plain and small: there are 100,000 of them in a large pool."""
+
+    rating: int
+    """Millionths of a point, or rank."""
+    index: int = 0
+    games: int = 0
+    """Rated games (a game quit counts at the quit)."""
+    won: int = 0
+    drawn: int = 0
+    lost: int = 0
+    last_result: int = 0
+    """Day (ordinal, the pool's zone) of the last result, for inactivity; 0: none."""
+    last_played: int | None = None
+    """Instant of the last rated change by a game."""
+    counters: dict[str, int] = {}
+    """The rule system's own counts, e.g. ``ruins`` or ``nils_set``. Replaced, never changed in place."""
+    best: tuple[int, int, int] | None = None
+    """Best ``(rating, index, instant)`` after any game, by the system's order of the list."""
+    labels: dict[str, tuple[int, ...]] = {}
+    """Record per label, e.g. ``group:dienstag`` or ``club:bern:2026``: games, won, drawn, lost, for, against, gained
+    (difference units of the system: striche or points; millionths or rank gained there). Replaced, never changed."""
+
+
+class Game(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """The content of one revision of a game, as ledger and fold hold it."""
+
+    club: str
+    game_id: str
+    revision: int
+    started_at: int
+    finished_at: int | None = None
+    """None: the game is still open."""
+    rated: bool = True
+    void: bool = False
+    group: str | None = None
+    tournament: str | None = None
+    round: int | None = None
+    sequence: int = 0
+    content: Content = {}
+    """The normalised `result` when finished, the normalised `line_up` (with the quits so far) while open."""
+
+
+class Moment(NamedTuple):
+    """An instant of a game at which ratings change: a quit, or the finish."""
+
+    at: int
+    kind: int
+    """``QUIT`` or ``FINISH``."""
+    number: int
+    """0 for the first quit of the game, 1 for the next ...; 0 for the finish."""
+
+
+class Outcome(NamedTuple):
+    """What one moment of one game makes of one player."""
+
+    player: str
+    rating: int
+    index: int
+    score: int | None
+    """1 won, 0 drawn, -1 lost: counts as a rated game. None: the record does not change."""
+    is_result: bool = True
+    """Counts as a result for inactivity (a Bridier draw does not)."""
+    counters: Mapping[str, int] | None = None
+    """Increments of the rule system's own counts."""
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One wrong field of a submission, as the problem document names it."""
+
+    field: str
+    """Path below ``result`` or ``line_up``, e.g. ``teams[0][1]``; empty for the whole."""
+    code: str
+    """Stable and machine-readable, kebab-case, e.g. ``sieg-on-both-sides``."""
+    message: str
+    """One plain English sentence for a secretary."""
+
+
+class RuleError(ValueError):
+    """The submission breaks the rules of the pool; carries every wrong field at once."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(f"{e.field}: {e.message}" for e in errors))
+        self.errors = tuple(errors)
+
+
+class CannotRate(ValueError):
+    """An accepted event that cannot be rated (e.g. a player merged into his opponent): it is held with ``reason``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something odd that is stored and shown, but not refused."""
+
+    field: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """A `result` or `line_up` in canonical form: two submissions mean the same exactly when these are equal."""
+
+    content: Content
+    warnings: tuple[Caution, ...] = field(default=())
+
+
+class RuleSystem(Protocol):
+    """A rule system. All methods are pure and deterministic; none keeps state between calls."""
+
+    name: ClassVar[str]
+    """What pools call it: ``spades``, ``jass``, ``bridier``."""
+    settings_model: ClassVar[type[Settings]]
+    result_model: ClassVar[Any]
+    """Pydantic model, or annotated union of models, of `result` at the door (handles, not server ids)."""
+    line_up_model: ClassVar[Any]
+    start_model: ClassVar[type[BaseModel]]
+    """Pydantic model of the `start` a player carries over."""
+    has_closings: ClassVar[bool]
+    """True when a closing can change a rating."""
+    shown_decimals: ClassVar[int]
+    """Decimals of a rating on a list (0) before ties that print alike ask for more."""
+
+    # -- at the door ---------------------------------------------------------------------------------------------
+    def normalise(self, result: BaseModel, settings: Settings, started_at: int, finished_at: int) -> Normalised:
+        """Check a parsed `result` against the pool's settings and bring it into canonical form.
+
+        Instants inside (``at`` of quits, defeats, ruins) become integers (microseconds), lists whose order means
+        nothing are sorted, defaults are filled in. Quits, defeats and ruins must lie within start and finish.
+
+        Raises:
+            RuleError: with every wrong field, paths relative to ``result``.
+        """
+        ...
+
+    def normalise_line_up(self, line_up: BaseModel, settings: Settings) -> Normalised:
+        """The same for the `line_up` of an open game. Raises RuleError."""
+        ...
+
+    def players(self, content: Content) -> tuple[str, ...]:
+        """The players who are rated, in seat order (team 1 first). Robots and substitutes are not among them."""
+        ...
+
+    def mentioned(self, content: Content) -> tuple[str, ...]:
+        """All players named anywhere in the content (substitutes too), each once, rated players first."""
+        ...
+
+    def translate(self, content: Content, name: Callable[[str], str]) -> Content:
+        """The same content with every player replaced by ``name(player)`` (handles to server ids, aliases, back)."""
+        ...
+
+    def start(self, start: BaseModel | None, settings: Settings) -> PlayerState:
+        """The state a player begins with: the system's own, or what he carries over. ``last_result`` set from
+        ``last_result_on``. Raises RuleError (paths relative to ``start``)."""
+        ...
+
+    # -- in the fold ---------------------------------------------------------------------------------------------
+    def moments(self, game: Game, settings: Settings) -> Sequence[Moment]:
+        """The moments of a game that can change ratings, in time order; () for an open game without quits.
+
+        An open game has its quits only; a finished one its quits (a quitter back in time has not quit) and its finish.
+        """
+        ...
+
+    def rate(
+        self,
+        game: Game,
+        moment: Moment,
+        start: Mapping[str, Rating],
+        now: Mapping[str, PlayerState],
+        settings: Settings,
+    ) -> Sequence[Outcome]:
+        """What a moment of a game changes.
+
+        Args:
+            start: every rated player's rating at the start of the game.
+            now: every rated player's current state, just before this moment.
+            settings: the rules in force at the start of the game.
+
+        Returns:
+            one Outcome for each player this moment rates, in seat order; ratings are the new current ones.
+
+        Raises:
+            CannotRate: the event must be held.
+        """
+        ...
+
+    def close(self, state: PlayerState, closing: int) -> Rating | None:
+        """The rating after the closing on day ``closing`` (ordinal), or None when it changes nothing."""
+        ...
+
+    # -- for readers ---------------------------------------------------------------------------------------------
+    def place_key(self, state: PlayerState) -> tuple[int, ...]:
+        """Ascending sort key that decides the place; players with equal keys share it."""
+        ...
+
+    def order_key(self, state: PlayerState) -> tuple[int, ...]:
+        """Ascending sort key of the list (before collated name and id); refines ``place_key``."""
+        ...
+
+    def present(self, rating: int, index: int) -> dict[str, float | int]:
+        """A rating as the API shows it: ``{"rating": 1536.388498}`` or ``{"rank": 562, "index": 411}``."""
+        ...
+
+    def present_change(self, before: Rating, after: Rating) -> dict[str, float | int]:
+        """A change as the API shows it, same keys as ``present``, exact to the unit."""
+        ...
+
+    def hash_token(self, rating: int, index: int) -> str:
+        """The rating in a line of the state hash: ``1536388498`` or ``562,411``."""
+        ...
+
+    def figures(self, state: PlayerState, settings: Settings) -> dict[str, Any]:
+        """Further public figures of a player, JSON values: ``{"skill": 0.31 | None}``, ``{"tier": 11}``; may be {}."""
+        ...
+
+    def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
+        """Per rated player what his side scored for and against, in the system's units (striche, points; 0, 0 else)."""
+        ...
+
+    def explain(
+        self,
+        game: Game,
+        moment: Moment,
+        start: Mapping[str, Rating],
+        now: Mapping[str, PlayerState],
+        settings: Settings,
+    ) -> dict[str, dict[str, Any]]:
+        """Every number that went into each player's change (same arguments as ``rate``), JSON values, no prose.
+
+        Numbers are in points, not millionths. The lines of one player add up exactly to his change.
+        """
+        ...
+
+    def explain_closing(self, before: Rating, after: Rating, last_result: int, closing: int) -> dict[str, Any]:
+        """The numbers of a closing: months without a result, the floor of the index it brings."""
+        ...
+
+    def quote(
+        self, content: Content, states: Mapping[str, PlayerState], settings: Settings
+    ) -> list[tuple[str, dict[str, Rating]]]:
+        """For a line-up: each possible outcome (``team1``, ``draw``, ``3:0`` ...) with every player's new rating."""
+        ...
