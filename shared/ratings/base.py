@@ -95,7 +95,7 @@ class Moment(NamedTuple):
     """0 for the first quit of the game, 1 for the next ...; 0 for the finish."""
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What one moment of one game makes of one player."""
 
     player: str
