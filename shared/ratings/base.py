@@ -35,7 +35,7 @@ QUIT = 3
 
 
 class Settings(BaseModel):
-    """One dated entry of a pool's rules, without its ``from``. Every field has a default; unknown fields are refused."""
+    """One dated entry of a pool's rules, without its ``from``. All fields have defaults; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

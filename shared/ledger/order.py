@@ -1,0 +1,87 @@
+"""Played order: the one order in which everything that happened is told (idea 3 of the design)."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from shared.ratings.base import FINISH, MICROSECONDS, QUIT
+
+START, CLOSING, RULES, RESET = 0, 1, 2, 4
+"""Kinds at one instant come in this order: start ratings, closing, rule change, quit (3), reset, finish (5)."""
+KINDS = {START: "start", CLOSING: "closing", RULES: "rules", QUIT: "quit", RESET: "reset", FINISH: "game"}
+
+BEGINNING = -(2**55)
+"""Before everything (about the year 800 BC): where a carried-over start rating stands."""
+END = 2**55
+
+_OFFSET = 2**56
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+Order = str
+"""A sort key: comparing two orders as text compares (when, kind, round, sequence, club, game id, number)."""
+
+
+def order(
+    at: int, kind: int, round_: int | None = None, sequence: int = 0, club: str = "", game_id: str = "", number: int = 0
+) -> Order:
+    """The sort key of one moment.
+
+    Args:
+        at: instant, microseconds since 1970.
+        kind: one of START, CLOSING, RULES, QUIT, RESET, FINISH.
+        round_: 0 to 999,999; None sorts as 0.
+        sequence: 0 to 999,999,999.
+        number: several quits of one game at one instant, 0 to 99.
+
+    ``!`` sorts before every character of an id, so that a club sorts before its longer namesakes.
+    """
+    return f"{at + _OFFSET:016x}{kind}{round_ or 0:06d}{sequence:09d}{club}!{game_id}!{number:02d}"
+
+
+def instant_of(key: Order) -> int:
+    """The instant of an order."""
+    return int(key[:16], 16) - _OFFSET
+
+
+def kind_of(key: Order) -> int:
+    """The kind of an order."""
+    return int(key[16])
+
+
+def just_after(at: int) -> Order:
+    """Sorts behind every order of that instant."""
+    return f"{at + _OFFSET:016x}~"
+
+
+def just_before(at: int) -> Order:
+    """Sorts before every order of that instant."""
+    return f"{at + _OFFSET:016x}"
+
+
+def to_instant(moment: dt.datetime) -> int:
+    """Microseconds since 1970 of an aware datetime, exactly."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * MICROSECONDS + delta.microseconds
+
+
+def to_datetime(at: int) -> dt.datetime:
+    """The UTC datetime of an instant."""
+    return _EPOCH + dt.timedelta(microseconds=at)
+
+
+def iso(at: int) -> str:
+    """An instant as the API answers it: ``2026-11-03T18:40:00Z``, with microseconds only when there are any."""
+    moment = to_datetime(at)
+    return (
+        moment.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
+        + (f".{moment.microsecond:06d}" if moment.microsecond else "")
+        + "Z"
+    )
+
+
+def utc_month(at: int) -> str:
+    """The UTC month of an instant, ``2026-11``: which partition a moment is stored in; ``0000-00`` at the beginning."""
+    if at <= BEGINNING:
+        return "0000-00"
+    moment = to_datetime(at)
+    return f"{moment.year:04d}-{moment.month:02d}"

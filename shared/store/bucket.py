@@ -1,0 +1,70 @@
+"""Objects in S3: whole in themselves, compared by their content's MD5 before they are written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+DELETE_KEYS = 1000
+
+
+def etag(body: bytes) -> str:
+    """The ETag that S3 gives a single-part object (bucket encryption with S3 keys): the MD5 in hex."""
+    return hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+class Bucket:
+    """One bucket of the deployment."""
+
+    def __init__(self, client: S3Client, name: str) -> None:
+        self.client = client
+        self.name = name
+
+    def get(self, key: str) -> bytes | None:
+        """An object's bytes, or None when there is none."""
+        try:
+            return self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "AccessDenied"):
+                return None
+            raise
+
+    def put(self, key: str, body: bytes, content_type: str, cache_control: str | None = None) -> None:
+        """Write an object whole, with its checksum."""
+        more = {"CacheControl": cache_control} if cache_control else {}
+        self.client.put_object(
+            Bucket=self.name,
+            Key=key,
+            Body=body,
+            ContentType=content_type,
+            ContentMD5=base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode(),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def etag(self, key: str) -> str | None:
+        """The ETag of an object, or None when there is none."""
+        try:
+            return self.client.head_object(Bucket=self.name, Key=key)["ETag"].strip('"')
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "403", "NotFound"):
+                return None
+            raise
+
+    def list(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Every object below a prefix, in key order: (key, ETag)."""
+        for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix):
+            for entry in page.get("Contents", []):
+                yield entry["Key"], entry["ETag"].strip('"')
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Remove objects; those that are gone already are no error."""
+        for start in range(0, len(keys), DELETE_KEYS):
+            chunk = keys[start : start + DELETE_KEYS]
+            self.client.delete_objects(Bucket=self.name, Delete={"Objects": [{"Key": k} for k in chunk], "Quiet": True})

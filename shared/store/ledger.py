@@ -1,0 +1,54 @@
+"""Appending to a pool's ledger and inbox, and reading them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.ledger.events import Event, decode, encode
+from shared.ledger.order import utc_month
+from shared.store import keys
+from shared.store.table import ABSENT, Delete, Operation, Put, Table
+
+
+def _shard_text(event: Event) -> str:
+    """What decides the shard: all events of one game, or one player, share it, so that they are read in their order."""
+    return f"{event.game.club}#{event.game.game_id}" if event.game is not None else event.player
+
+
+def append(pool: str, event: Event) -> list[Operation]:
+    """The two writes that accept an event: ledger and inbox. They belong in the transaction of what caused it."""
+    number = keys.shard(_shard_text(event))
+    line = encode(event)
+    month = utc_month(event.accepted_at)
+    return [
+        Put({"pk": keys.ledger(pool, month, number), "sk": event.id, "event": line}, ABSENT),
+        Put({"pk": keys.inbox(pool, number), "sk": event.id, "event": line}, ABSENT),
+    ]
+
+
+def read_inbox(table: Table, pool: str, limit: int) -> list[Event]:
+    """Up to ``limit`` waiting events, oldest first within their shard; consistent."""
+    found: list[Event] = []
+    for number in range(keys.SHARDS):
+        for item in table.query(keys.inbox(pool, number), limit=limit - len(found)):
+            found.append(decode(item["event"]))
+        if len(found) >= limit:
+            break
+    return sorted(found, key=lambda e: e.id)
+
+
+def removal(pool: str, event: Event) -> Delete:
+    """Takes an applied event out of the inbox; one that is gone already is no error."""
+    return Delete((keys.inbox(pool, keys.shard(_shard_text(event))), event.id))
+
+
+def pending(table: Table, pool: str) -> int:
+    """How many events wait."""
+    return sum(table.count(keys.inbox(pool, number)) for number in range(keys.SHARDS))
+
+
+def read_month(table: Table, pool: str, month: str) -> Iterator[Event]:
+    """The events accepted in a UTC month, in no particular order; page by page."""
+    for number in range(keys.SHARDS):
+        for item in table.query(keys.ledger(pool, month, number)):
+            yield decode(item["event"])

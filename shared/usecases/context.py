@@ -1,0 +1,44 @@
+"""What a use case is given: table, buckets, the time and fresh ids. Built once per function by ``bootstrap``."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shared.ratings.base import MICROSECONDS
+from shared.store.bucket import Bucket
+from shared.store.table import Table
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+"""Crockford's base 32: no letter that is read for another."""
+
+
+def random_token(length: int = 16) -> str:
+    """A fresh random id of base-32 characters (5 bits each)."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+def wall_clock() -> int:
+    """Now, in microseconds since 1970."""
+    return time.time_ns() * MICROSECONDS // 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Context:
+    """The outside world as the use cases see it."""
+
+    table: Table
+    data: Bucket
+    """Private: checkpoints, ledger segments, uploads, the publisher's own notes."""
+    site: Bucket
+    """What CloudFront serves."""
+    clock: Callable[[], int] = wall_clock
+    token: Callable[[int], str] = random_token
+    ask_to_publish: Callable[[str, int], None] = lambda pool, delay: None
+    """Wake the publisher for a pool after a delay in seconds."""
+    report_failure: Callable[[str, str], None] = lambda pool, reason: None
+    """A pool could not be rated for an unexpected reason: dead letter and alarm."""
+    site_origin: str = ""
+    """``https://...`` of the public site, for links."""
