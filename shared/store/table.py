@@ -104,7 +104,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, Binary):
-        return bytes(value.value)
+        return value.value  # type: ignore[attr-defined]  # the stubs do not know it
     if isinstance(value, list):
         return [_plain(v) for v in value]
     if isinstance(value, dict):

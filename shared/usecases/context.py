@@ -25,6 +25,10 @@ def wall_clock() -> int:
     return time.time_ns() * MICROSECONDS // 1_000_000_000
 
 
+def _nobody_listens(*_: object) -> None:
+    """Where no queue is set up, as in tests of a single use case."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The outside world as the use cases see it."""
@@ -36,9 +40,9 @@ class Context:
     """What CloudFront serves."""
     clock: Callable[[], int] = wall_clock
     token: Callable[[int], str] = random_token
-    ask_to_publish: Callable[[str, int], None] = lambda pool, delay: None
+    ask_to_publish: Callable[[str, int], None] = _nobody_listens
     """Wake the publisher for a pool after a delay in seconds."""
-    report_failure: Callable[[str, str], None] = lambda pool, reason: None
+    report_failure: Callable[[str, str], None] = _nobody_listens
     """A pool could not be rated for an unexpected reason: dead letter and alarm."""
     site_origin: str = ""
     """``https://...`` of the public site, for links."""
