@@ -391,6 +391,10 @@ def _micros(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
+def _instant(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
 def _settings(settings: Settings) -> SpadesSettings:
     if not isinstance(settings, SpadesSettings):
         raise TypeError("the settings of a Spades pool are SpadesSettings")
@@ -686,6 +690,29 @@ class Spades:
         substitutes.append(entry)
         substitutes.sort(key=lambda s: (s["for"], s["player"] or "", s["robot"]))
         return _content(content, substitutes=substitutes)
+
+    def with_live(self, result: SpadesResult, content: Content) -> SpadesResult:
+        """A result with the quits and substitutes of the open game's content, each only where the result has no word
+        of them: so that a game can be finished by its outcome alone, and no forfeit gets lost by that."""
+        kept: dict[str, Any] = {}
+        if "quits" not in result.model_fields_set:
+            kept["quits"] = [
+                SpadesQuit(
+                    player=quit_["player"],
+                    at=_instant(quit_["at"]),
+                    back_at=None if quit_["back_at"] is None else _instant(quit_["back_at"]),
+                )
+                for quit_ in content.get("quits", ())
+            ]
+        if "substitutes" not in result.model_fields_set:
+            kept["substitutes"] = [SpadesSubstitute.model_validate(s) for s in content.get("substitutes", ())]
+        return result.model_copy(update=kept)
+
+    def robots_at_start(self, content: Content, started_at: int) -> tuple[str, ...]:
+        """The players whose seat a robot took at the start (microseconds), for the setting ``no_robots_at_start``."""
+        gone = {quit_["player"] for quit_ in content.get("quits", ()) if quit_["at"] <= started_at}
+        taken = {s["for"] for s in content.get("substitutes", ()) if s["robot"]}
+        return tuple(player for player in self.players(content) if player in gone and player in taken)
 
     def players(self, content: Content) -> tuple[str, ...]:
         """The four, team 1 first."""
