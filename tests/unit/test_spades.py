@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from pathlib import Path
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from shared.ratings import spades
 from shared.ratings.base import FINISH, QUIT, CannotRate, Game, Moment, PlayerState, RuleError
 from shared.ratings.spades import (
     SYSTEM,
@@ -217,17 +218,28 @@ def test_expected_score_of_the_rules_page() -> None:
     assert round(1613 + 32 * (2.5 - sum(each))) == 1601
 
 
-def test_exact_and_fast_agree_near_a_half() -> None:
-    """Ratings picked so that K E is within a thousandth of a half: there the digits decide, not the processor."""
-    found = 0
-    for extra in range(3000):
+def test_digits_decide_near_a_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where K E lies within 0.0001 of a half, 60 digits decide and not the processor; elsewhere both agree."""
+    asked: list[int] = []
+
+    def exact(k: int, differences: Sequence[int], scale: int) -> int:
+        asked.append(differences[0])
+        return _exact(k, differences, scale)
+
+    monkeypatch.setattr(spades, "_exact", exact)
+    near = []
+    for extra in range(20_000):
         ratings = (1_512_000_000 + extra, 1_484_000_000, 1_562_000_000, 1_417_000_000)
         gap = ratings[2] + ratings[3] - ratings[0] - ratings[1]
-        share = _share(25_000_000, 0, ratings, pairwise=False)
-        assert share == _exact(25_000_000, (gap, gap), 800_000_000)
         product = 25_000_000 * 2 / (1 + 10 ** (gap / 8e8))
-        found += abs(product % 1 - 0.5) < 0.001
-    assert found
+        share = _share(25_000_000, 0, ratings, pairwise=False)
+        if abs(product % 1 - 0.5) < 0.00009:
+            near.append(gap)
+        if extra < 500:
+            assert share == _exact(25_000_000, (gap, gap), 800_000_000)
+    assert near
+    assert set(near) <= set(asked)
+    assert len(asked) < 20
 
 
 def test_k_by_games() -> None:
