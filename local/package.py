@@ -1,4 +1,4 @@
-"""Puts together what a function needs, and nothing else: `sam build` calls this through the Makefile, `local serve` directly.
+"""Puts together what a function needs and nothing else: `sam build` calls this through the Makefile, `serve` directly.
 
 Standard library only, since an operator runs it with whatever Python is there. The same sources and locks give the same
 bytes: times are fixed, files are sorted, nothing is compiled, and what installers note about themselves is left out.
@@ -47,9 +47,7 @@ def strip(directory: Path) -> None:
         if path.is_dir():
             if path.name in _SKIPPED_DIRECTORIES:
                 shutil.rmtree(path)
-        elif path.suffix in _SKIPPED_SUFFIXES or path.name in {".lock", "py.typed"}:
-            path.unlink()
-        elif path.parent.name.endswith(".dist-info") and path.name not in _KEPT_OF_DIST_INFO and not _is_licence(path):
+        elif path.suffix in _SKIPPED_SUFFIXES or path.name in {".lock", "py.typed"} or _is_a_note_of_installers(path):
             path.unlink()
 
 
@@ -105,6 +103,10 @@ def local_dependencies(cache: Path, *, uv: str) -> Path:
     return directory
 
 
+def _is_a_note_of_installers(path: Path) -> bool:
+    return path.parent.name.endswith(".dist-info") and path.name not in _KEPT_OF_DIST_INFO and not _is_licence(path)
+
+
 def _is_licence(path: Path) -> bool:
     return path.name.upper().startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"))
 
@@ -118,9 +120,7 @@ def main() -> None:
     parser.add_argument("--python-version", default="3.13")
     parser.add_argument("--platform", default="aarch64-manylinux_2_28")
     options = parser.parse_args()
-    build(
-        options.name, options.target, uv=options.uv, python_version=options.python_version, platform=options.platform
-    )
+    build(options.name, options.target, uv=options.uv, python_version=options.python_version, platform=options.platform)
 
 
 if __name__ == "__main__":

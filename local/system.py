@@ -1,0 +1,200 @@
+"""The deployed system as one object: what the gateway, the demo and the tests ask of it."""
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from local import schedules, settling
+from local.deploy import STACK, Deployment
+from local.emulator import Emulator
+
+_PATIENCE = 0.4  # how long a pool may stand still before somebody is woken by hand
+_FUNCTIONS = ("ApiFunction", "RaterFunction", "ClosingFunction", "PublisherFunction")
+
+
+class NotSettledError(Exception):
+    """Something was not rated or not published in time."""
+
+
+class FunctionFailedError(Exception):
+    """A function raised; the message is what it said."""
+
+
+class DeployedSystem:
+    """The system in the emulator."""
+
+    def __init__(self, emulator: Emulator, deployment: Deployment, site_directory: Path | None = None) -> None:
+        self.emulator = emulator
+        self.deployment = deployment
+        self.site_directory = site_directory
+        self._dynamodb = emulator.client("dynamodb")
+        self._lambda = emulator.client("lambda")
+        self._s3 = emulator.client("s3")
+        self._sqs = emulator.client("sqs")
+        self._scheduler = emulator.client("scheduler")
+        self._mirror_lock = threading.Lock()
+        self._mirrored: dict[str, str] = {}
+
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self.deployment["Table"]
+
+    def invoke(self, function: str, payload: str) -> Any:
+        """Invoke a function by its name in the template, and wait for its answer."""
+        answer = self._lambda.invoke(FunctionName=self.deployment[function], Payload=payload.encode())
+        body = answer["Payload"].read()
+        if answer.get("FunctionError"):
+            raise FunctionFailedError(f"{function}: {body.decode(errors='replace')[:4000]}")
+        return json.loads(body or b"null")
+
+    def warm(self) -> None:
+        """Let each function import what it needs, before somebody waits for it."""
+        payloads = {"ApiFunction": json.dumps(http_event("GET", "/v1/health")), "PublisherFunction": '{"Records": []}'}
+
+        def call(function: str) -> None:
+            self.invoke(function, payloads.get(function, '{"Records": []}'))
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(call, [name for name in _FUNCTIONS if name != "ClosingFunction"]))
+
+    def states(self) -> list[settling.PoolState]:
+        """How far each pool is."""
+        return settling.pool_states(self._dynamodb, self.table)
+
+    def settle(self, timeout: float = 300.0) -> list[settling.PoolState]:
+        """Return when everything sent before this call is rated and published; wake who sleeps."""
+        deadline = time.monotonic() + timeout
+        stood_since, before = time.monotonic(), None
+        while left := settling.unsettled(states := self.states()):
+            now = time.monotonic()
+            if now > deadline:
+                message = f"not settled after {timeout:.0f} s: {left}"
+                raise NotSettledError(message)
+            if left != before:
+                stood_since, before = now, left
+            if now - stood_since > _PATIENCE:
+                self._wake(left)
+                stood_since = time.monotonic()
+            time.sleep(0.03)
+        self.mirror()
+        return states
+
+    def _wake(self, left: list[settling.PoolState]) -> None:
+        if any(not state.is_rated for state in left):
+            self.invoke("RaterFunction", schedules.sweep_input())
+        waiting = [state.pool for state in left if state.is_rated and not state.is_published]
+        if waiting and not self._publisher_is_running():
+            self.invoke("PublisherFunction", json.dumps(publish_event(waiting)))
+
+    def _publisher_is_running(self) -> bool:
+        answer = self._sqs.get_queue_attributes(
+            QueueUrl=self.deployment["PublishQueue"], AttributeNames=["ApproximateNumberOfMessagesNotVisible"]
+        )
+        return int(answer["Attributes"]["ApproximateNumberOfMessagesNotVisible"]) > 0
+
+    def fire(self, name: str, at: str | None = None) -> Any:
+        """Do what a schedule does when it is due. Raises KeyError when there is no such schedule."""
+        names = [entry["Name"] for entry in self._scheduler.list_schedules()["Schedules"]]
+        found = schedules.choose(name, names, STACK)
+        if found is None:
+            raise KeyError(name)
+        target = self._scheduler.get_schedule(Name=found)["Target"]
+        function = next(key for key in _FUNCTIONS if target["Arn"].endswith(f":{self.deployment[key]}"))
+        return self.invoke(function, schedules.filled(target["Input"], at))
+
+    def mirror(self) -> int:
+        """Bring the site directory in line with the published site; answers how many files were written."""
+        if self.site_directory is None:
+            return 0
+        with self._mirror_lock:
+            root = self.site_directory
+            there: dict[str, str] = {}
+            for page in self._s3.get_paginator("list_objects_v2").paginate(Bucket=self.deployment["SiteBucket"]):
+                there |= {entry["Key"]: entry["ETag"] for entry in page.get("Contents", [])}
+            changed = [key for key, etag in there.items() if self._mirrored.get(key) != etag]
+
+            def fetch(key: str) -> None:
+                path = root / key
+                path.parent.mkdir(parents=True, exist_ok=True)
+                body = self._s3.get_object(Bucket=self.deployment["SiteBucket"], Key=key)["Body"].read()
+                path.write_bytes(body)
+
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(fetch, changed))
+            for key in self._mirrored.keys() - there.keys():
+                (root / key).unlink(missing_ok=True)
+            self._mirrored = there
+            return len(changed)
+
+
+def publish_event(pools: list[str]) -> dict[str, Any]:
+    """What the publisher gets from its queue."""
+    return {
+        "Records": [
+            {
+                "messageId": f"local-{number}",
+                "receiptHandle": f"local-{number}",
+                "body": json.dumps({"pool": pool}),
+                "attributes": {"ApproximateReceiveCount": "1"},
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": "arn:aws:sqs:eu-central-1:000000000000:publish",
+                "awsRegion": "eu-central-1",
+            }
+            for number, pool in enumerate(pools)
+        ]
+    }
+
+
+def http_event(
+    method: str,
+    path: str,
+    *,
+    query: str = "",
+    headers: Mapping[str, str] | None = None,
+    body: str | None = None,
+    is_base64: bool = False,
+) -> dict[str, Any]:
+    """A request as an HTTP API hands it to its function (payload format 2.0)."""
+    names = {name.lower(): value for name, value in (headers or {}).items()}
+    parameters: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        parameters[name] = f"{parameters[name]},{value}" if name in parameters else value
+    now = time.time()
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": names,
+        "requestContext": {
+            "accountId": "000000000000",
+            "apiId": "local",
+            "domainName": names.get("host", "localhost"),
+            "domainPrefix": "local",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "127.0.0.1",
+                "userAgent": names.get("user-agent", ""),
+            },
+            "requestId": f"local-{time.monotonic_ns()}",
+            "routeKey": "$default",
+            "stage": "$default",
+            "time": time.strftime("%d/%b/%Y:%H:%M:%S +0000", time.gmtime(now)),
+            "timeEpoch": int(now * 1000),
+        },
+        "isBase64Encoded": is_base64,
+    }
+    if parameters:
+        event["queryStringParameters"] = parameters
+    if body is not None:
+        event["body"] = body
+    return event
