@@ -205,7 +205,7 @@ class BridierResult(_Strict):
 
     players: _Players
     winner: Player | None = None
-    draw: Literal[True] | None = None
+    draw: bool = False
     defeats: Annotated[list[Defeat], Field(max_length=MOST_PLAYERS * (MOST_PLAYERS - 1))] | None = None
     alliances: _Alliances | None = None
     ruins: Annotated[list[Ruin], Field(max_length=MOST_PLAYERS * MOST_PLAYERS)] | None = None
@@ -638,14 +638,15 @@ class Bridier:
         rules = cast("BridierSettings", settings)
         door = _Door(given.players)
         several = given.defeats is not None or given.alliances is not None or given.ruins is not None
+        named = bool(given.defeats or given.alliances or given.ruins)
         content: Content = {"players": sorted(given.players)}
-        if given.winner is not None or given.draw is not None:
+        if given.winner is not None or given.draw:
             duel = "winner" if given.winner is not None else "draw"
             if len(given.players) != 2:
                 door.refuse(duel, "not-a-duel", "Only a game of two has a winner or a draw; list the defeats.")
-            if several:
+            if named:
                 door.refuse(duel, "two-results", "Give a winner, a draw, or the defeats: only one of them.")
-            if given.winner is not None and given.draw is not None:
+            if given.winner is not None and given.draw:
                 door.refuse("draw", "two-results", "A game with a winner is no draw.")
             if given.winner is not None:
                 door.plays("winner", given.winner)

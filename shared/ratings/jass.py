@@ -651,9 +651,10 @@ class Jass:
     ) -> dict[str, dict[str, Any]]:
         """Per player the numbers of his team's side; ``change`` is his own, exact.
 
-        ``team_change`` is K (S − E) as computed, ``change`` its half in whole millionths. Also ``e``, ``expected_difference``, ``actual_difference``, ``deviation``, ``s`` and ``s_before_clamp``, ``clamped``
-        (it bit), ``k``, ``team_rating``, ``opponents_rating``, ``own_rating`` (at the start of the
-        game); ``measure`` with ``scored`` and ``conceded``, and ``target_points`` or ``most_difference``.
+        ``team_change`` is K (S − E) as computed, ``change`` its half in whole millionths. Beside them: ``e``,
+        ``expected_difference``, ``actual_difference``, ``deviation``, ``s`` and ``s_before_clamp``, ``clamped`` (it
+        bit), ``k``, ``team_rating``, ``opponents_rating``, ``own_rating`` (at the start of the game), ``measure`` with
+        ``scored`` and ``conceded``, and ``most_difference`` or ``target_points``.
         """
         rules = cast("JassSettings", settings)
         content = game.content
