@@ -8,7 +8,8 @@ import msgspec
 
 from shared.ratings.base import Game
 
-Kind = Literal["game", "start", "rank-me", "rules", "merge", "unmerge"]
+Kind = Literal["game", "start", "rank-me", "rules", "merge", "unmerge", "rebuild"]
+"""``rebuild`` is no event of the ledger: it only stands in the inbox and asks for a fold of the whole ledger."""
 What = Literal["started", "quit", "returned", "substituted", "finished", "corrected", "voided", "revived", ""]
 
 
@@ -29,6 +30,9 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     value: dict[str, Any] = {}
     """start: the carried-over start, normalised by the rule system's ``start_model``; rank-me: ``{"at", "on"}``;
     rules: ``{"version", "rules": [{"from": instant, ...settings}]}``; merge: ``{"into": player}``."""
+    touches: int | None = None
+    """The earliest instant that ratings can change at, where it is earlier than the game's ``started_at``: the start
+    of any earlier revision; the date of the first rules that differ."""
     number: int = 0
     """Version of what the event replaces: of the pool's rules, of the player's start or rank-me; the newest counts."""
 

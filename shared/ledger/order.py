@@ -38,6 +38,30 @@ def order(
     return f"{at + _OFFSET:016x}{kind}{round_ or 0:06d}{sequence:09d}{club}!{game_id}!{number:02d}"
 
 
+SNAPSHOT = 9
+"""Behind every kind: the ratings at the start of a game are those after all events of its ``started_at``."""
+_LAST = 10**12
+
+
+def after_closing(at: int) -> Order:
+    """Sorts behind all rows of the closing of that instant and before everything else at it."""
+    return f"{at + _OFFSET:016x}{CLOSING}~"
+
+
+def tick_of(key: Order) -> tuple[int | str, ...]:
+    """An order as the tuple that the fold compares: (when, kind, round, sequence, club, game id, number)."""
+    at, kind, rest = instant_of(key), int(key[16]), key[17:]
+    if rest == "~":
+        return (at, kind, _LAST)
+    club, game_id, number = rest[15:].split("!")
+    return (at, kind, int(rest[:6]), int(rest[6:15]), club, game_id, int(number))
+
+
+def subject_of(key: Order) -> str:
+    """The game id of an order, or the player of a start, closing or reset."""
+    return key[32:].split("!")[1]
+
+
 def instant_of(key: Order) -> int:
     """The instant of an order."""
     return int(key[:16], 16) - _OFFSET

@@ -15,9 +15,14 @@ def _shard_text(event: Event) -> str:
     return f"{event.game.club}#{event.game.game_id}" if event.game is not None else event.player
 
 
+def inbox_shard(event: Event) -> int:
+    """The shard of the inbox and ledger that an event belongs to."""
+    return keys.shard(_shard_text(event))
+
+
 def append(pool: str, event: Event) -> list[Operation]:
     """The two writes that accept an event: ledger and inbox. They belong in the transaction of what caused it."""
-    number = keys.shard(_shard_text(event))
+    number = inbox_shard(event)
     line = encode(event)
     month = utc_month(event.accepted_at)
     return [
@@ -39,7 +44,7 @@ def read_inbox(table: Table, pool: str, limit: int) -> list[Event]:
 
 def removal(pool: str, event: Event) -> Delete:
     """Takes an applied event out of the inbox; one that is gone already is no error."""
-    return Delete((keys.inbox(pool, keys.shard(_shard_text(event))), event.id))
+    return Delete((keys.inbox(pool, inbox_shard(event)), event.id))
 
 
 def pending(table: Table, pool: str) -> int:
