@@ -13,7 +13,7 @@ from local import schedules, settling
 from local.deploy import STACK, Deployment
 from local.emulator import Emulator
 
-_PATIENCE = 0.4  # how long a pool may stand still before somebody is woken by hand
+_PATIENCE = 0.2  # how long a pool may stand still before somebody is woken by hand
 _FUNCTIONS = ("ApiFunction", "RaterFunction", "ClosingFunction", "PublisherFunction")
 
 
@@ -68,35 +68,43 @@ class DeployedSystem:
         return settling.pool_states(self._dynamodb, self.table)
 
     def settle(self, timeout: float = 300.0) -> list[settling.PoolState]:
-        """Return when everything sent before this call is rated and published; wake who sleeps."""
+        """Return when everything sent before this call is rated and published; wake who sleeps.
+
+        A publication that is asked for comes within PublishDelaySeconds by itself. So the rater is woken when its pools
+        stand still, and the publisher only when nobody asked: two runs at once would do the work twice.
+        """
         deadline = time.monotonic() + timeout
         stood_since, before = time.monotonic(), None
-        while left := settling.unsettled(states := self.states()):
+        while True:
+            states = self.states()
+            left, asked = settling.unsettled(states), self._publications_asked_for()
+            if not left and not asked:
+                break
             now = time.monotonic()
             if now > deadline:
-                message = f"not settled after {timeout:.0f} s: {left}"
+                message = f"not settled after {timeout:.0f} s: {left or f'{asked} publications to come'}"
                 raise NotSettledError(message)
-            if left != before:
-                stood_since, before = now, left
+            if (left, asked) != before:
+                stood_since, before = now, (left, asked)
             if now - stood_since > _PATIENCE:
-                self._wake(left)
+                self._wake(left, asked)
                 stood_since = time.monotonic()
             time.sleep(0.03)
         self.mirror()
         return states
 
-    def _wake(self, left: list[settling.PoolState]) -> None:
+    def _wake(self, left: list[settling.PoolState], asked: int) -> None:
         if any(not state.is_rated for state in left):
             self.invoke("RaterFunction", schedules.sweep_input())
-        waiting = [state.pool for state in left if state.is_rated and not state.is_published]
-        if waiting and not self._publisher_is_running():
-            self.invoke("PublisherFunction", json.dumps(publish_event(waiting)))
+        elif left and not asked:
+            self.invoke("PublisherFunction", json.dumps(publish_event([state.pool for state in left])))
 
-    def _publisher_is_running(self) -> bool:
-        answer = self._sqs.get_queue_attributes(
-            QueueUrl=self.deployment["PublishQueue"], AttributeNames=["ApproximateNumberOfMessagesNotVisible"]
+    def _publications_asked_for(self) -> int:
+        """Messages in the publish queue: held back, waiting, or in the publisher's hands."""
+        answer = self._sqs.get_queue_attributes(QueueUrl=self.deployment["PublishQueue"], AttributeNames=["All"])
+        return sum(
+            int(answer["Attributes"][f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "Delayed", "NotVisible")
         )
-        return int(answer["Attributes"]["ApproximateNumberOfMessagesNotVisible"]) > 0
 
     def fire(self, name: str, at: str | None = None) -> Any:
         """Do what a schedule does when it is due. Raises KeyError when there is no such schedule."""

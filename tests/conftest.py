@@ -1,0 +1,46 @@
+"""Systems to test against, from the lightest to the heaviest. None is started before a test asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.emulator import Emulator
+from local.inprocess import System
+from local.testing import ServedProcess
+
+
+@pytest.fixture
+def system() -> Iterator[System]:
+    """The handlers in this process over moto, empty; for tens of items."""
+    with System.on_moto() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[Emulator]:
+    """One emulator a session (and worker), with nothing deployed."""
+    with Emulator() as started:
+        yield started
+
+
+@pytest.fixture
+def emulated_system(emulator: Emulator) -> Iterator[System]:
+    """The handlers in this process over the emulator, in a table and buckets of their own; for volume and threads."""
+    with System.on_endpoint(emulator.url) as started:
+        yield started
+
+
+@pytest.fixture(params=["moto", "ministack"])
+def any_system(request: pytest.FixtureRequest) -> System:
+    """Both, one after the other: what only one of them does is not to be relied on."""
+    chosen: System = request.getfixturevalue("system" if request.param == "moto" else "emulated_system")
+    return chosen
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedProcess]:
+    """`local serve --empty` on a free port: template.yaml in the emulator, over HTTP. Shared: use pools of your own."""
+    with ServedProcess(tmp_path_factory.mktemp("site")) as started:
+        yield started
