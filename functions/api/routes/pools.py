@@ -1,0 +1,60 @@
+"""Pools: defining, reading, rebuilding."""
+
+from __future__ import annotations
+
+from functions.api import answers, models
+from functions.api.http import Request
+from functions.api.routing import Access, route
+from shared.store import clubs
+from shared.usecases import pools
+from shared.usecases.drafts import Answer
+
+
+@route(
+    "PUT",
+    "/v1/pools/{pool}",
+    Access.ADMIN,
+    {200: answers.Pool, 201: answers.Pool},
+    problems=(409,),
+    body=models.PoolBody,
+)
+def put_pool(request: Request) -> Answer:
+    """Open a pool, or change its name, languages, clubs and rules."""
+    pool_id, wrong = request.new_id("pool")
+    named = {folded for text in request.strings("clubs") if (folded := models.fold_id(text))}
+    known = clubs.existing(request.ctx.table, named) if named else set()
+    body = request.model(models.PoolBody, wrong, clubs=known)
+    draft = pools.PoolDraft(
+        name=body.name,
+        system=body.system,
+        time_zone=body.time_zone,
+        languages=tuple(body.languages),
+        clubs=tuple(body.clubs) if body.clubs is not None else None,
+        rules=tuple(body.rules),
+    )
+    created, pool = pools.put(request.ctx, pool_id, draft)
+    return Answer(201 if created else 200, pools.definition(pool))
+
+
+@route("GET", "/v1/pools/{pool}", Access.OPEN, {200: answers.PoolNow}, existing=("pool",))
+def get_pool(request: Request) -> Answer:
+    """A pool, how far it is rated, and its state hash."""
+    pool = pools.require(request.ctx, request.existing_id("pool"))
+    return Answer(200, pools.read(request.ctx, pool))
+
+
+@route(
+    "POST",
+    "/v1/pools/{pool}/rebuild",
+    Access.ADMIN,
+    {202: answers.Job},
+    body=models.EmptyBody,
+    existing=("pool",),
+)
+def rebuild_pool(request: Request) -> Answer:
+    """Make the ratings anew from the ledger alone."""
+    from shared.usecases import rebuild
+
+    pool = pools.require(request.ctx, request.existing_id("pool"))
+    request.model(models.EmptyBody)
+    return Answer(202, rebuild.request(request.ctx, pool))

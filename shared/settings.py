@@ -1,0 +1,31 @@
+"""The environment of a function as one small model: parsed once, checked, never read anywhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Settings(BaseModel):
+    """What a deployment tells its functions. A test holds the names against ``template.yaml``."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    table_name: str = Field(alias="TABLE_NAME", min_length=1)
+    data_bucket: str = Field(alias="DATA_BUCKET", min_length=1)
+    site_bucket: str = Field(alias="SITE_BUCKET", min_length=1)
+    publish_queue_url: str = Field(alias="PUBLISH_QUEUE_URL", min_length=1)
+    publish_delay_seconds: int = Field(alias="PUBLISH_DELAY_SECONDS", default=60, ge=0, le=900)
+    """How long changes of a pool are gathered before its pages are written."""
+    failed_queue_url: str = Field(alias="FAILED_QUEUE_URL", default="")
+    """Where a pool that could not be rated is reported; only the rater and the closing need it."""
+    site_origin: str = Field(alias="SITE_ORIGIN", default="")
+    """``https://...`` of the public site, without a slash at the end."""
+    stage: str = Field(alias="STAGE", default="dev")
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process. Raises pydantic.ValidationError naming every variable that is missing."""
+    return Settings.model_validate(dict(os.environ if environment is None else environment))

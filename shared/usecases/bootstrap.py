@@ -1,0 +1,94 @@
+"""The one composition root: what a function needs of the outside world, built once and only when it is used."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+from shared.settings import Settings, from_environment
+from shared.store.bucket import Bucket
+from shared.store.table import Table
+from shared.usecases.context import Context
+
+CONNECT_SECONDS = 2
+READ_SECONDS = 5
+"""A call that takes longer than this is tried again: DynamoDB answers in milliseconds."""
+CLIENT_ATTEMPTS = 3
+LONGEST_DELAY = 900
+"""SQS holds a message back for at most so many seconds."""
+
+log = logging.getLogger(__name__)
+
+
+class _Later:
+    """A boto3 client that is made at its first use: the API rarely needs S3, and each costs some 30 ms."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._made: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+
+def _client(service: str) -> Any:
+    def make() -> Any:
+        import boto3  # here: importing it takes 0.7 s, and tests that bring their own context need none of it
+        from botocore.config import Config
+
+        return boto3.client(  # type: ignore[call-overload]  # the stubs want a literal
+            service,
+            config=Config(
+                connect_timeout=CONNECT_SECONDS,
+                read_timeout=READ_SECONDS,
+                retries={"mode": "standard", "total_max_attempts": CLIENT_ATTEMPTS},
+            ),
+        )
+
+    return _Later(make)
+
+
+def _sender(queue: Any, url: str) -> Callable[[dict[str, str], int], None]:
+    def send(message: dict[str, str], delay: int) -> None:
+        """Best effort: what the message asks for is stored already, and a sweep finds it when this is lost."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            queue.send_message(
+                QueueUrl=url, MessageBody=json.dumps(message), DelaySeconds=max(0, min(delay, LONGEST_DELAY))
+            )
+        except (BotoCoreError, ClientError) as error:
+            log.warning("message not sent, the sweep will do it: %s", type(error).__name__)
+
+    return send
+
+
+def build(settings: Settings) -> Context:
+    """A context for these settings."""
+    storage, queue = _client("s3"), _client("sqs")
+    publish = _sender(queue, settings.publish_queue_url)
+    failed = _sender(queue, settings.failed_queue_url)
+
+    def report_failure(pool: str, reason: str) -> None:
+        if settings.failed_queue_url:
+            failed({"pool": pool, "reason": reason}, 0)
+
+    return Context(
+        table=Table(cast("Any", _client("dynamodb")), settings.table_name),
+        data=Bucket(cast("Any", storage), settings.data_bucket),
+        site=Bucket(cast("Any", storage), settings.site_bucket),
+        ask_to_publish=lambda pool, delay: publish({"pool": pool}, delay),
+        report_failure=report_failure,
+        site_origin=settings.site_origin,
+    )
+
+
+@cache
+def context() -> Context:
+    """The context of this process, from its environment. ``context.cache_clear()`` forgets it (tests)."""
+    return build(from_environment())

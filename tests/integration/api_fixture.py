@@ -1,0 +1,140 @@
+"""The API's handler in the process, on a moto table, called with the gateway's events (payload 2.0)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+from urllib.parse import urlencode
+
+import boto3
+from moto import mock_aws
+
+from functions.api import app
+from shared.ledger.events import Event
+from shared.store import ledger
+from shared.store.bucket import Bucket
+from shared.store.table import Table, from_wire
+from shared.usecases import access, bootstrap
+from shared.usecases.context import Context
+
+NOW = 1_790_000_000_000_000
+"""2026-09-21T14:13:20Z"""
+ADMIN_KEY = "test-admin-key"
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        return [(e["field"], e["code"]) for e in self.body["errors"]]
+
+
+@dataclass
+class Api:
+    ctx: Context
+    asked: list[tuple[str, int]] = field(default_factory=list)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        key: str | None = None,
+        *,
+        raw: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        **query: str,
+    ) -> Reply:
+        sent = {k.lower(): v for k, v in (headers or {}).items()}
+        if key is not None:
+            sent["authorization"] = f"Bearer {key}"
+        payload = raw if raw is not None else (json.dumps(body).encode() if body is not None else b"")
+        event = {
+            "version": "2.0",
+            "routeKey": "$default",
+            "rawPath": path,
+            "rawQueryString": urlencode(query),
+            "headers": sent,
+            "queryStringParameters": query or None,
+            "requestContext": {
+                "http": {"method": method, "path": path, "sourceIp": "192.0.2.1"},
+                "requestId": "req-1",
+                "stage": "$default",
+            },
+            "body": base64.b64encode(payload).decode() if payload else None,
+            "isBase64Encoded": bool(payload),
+        }
+        answer = app.handler(event, SimpleNamespace(aws_request_id="lambda-1"))  # type: ignore[arg-type]
+        return Reply(answer["statusCode"], answer["headers"], answer.get("body") or "")
+
+    def admin(self, method: str, path: str, body: Any = None, **more: Any) -> Reply:
+        return self.call(method, path, body, ADMIN_KEY, **more)
+
+    def at(self, now: int) -> None:
+        """Set the clock."""
+        self.clock[0] = now
+
+    clock: list[int] = field(default_factory=lambda: [NOW])
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Every item of the table."""
+        found = self.ctx.table.client.scan(TableName=self.ctx.table.name)["Items"]
+        return sorted((from_wire(i) for i in found), key=lambda i: (i["pk"], i["sk"]))
+
+    def inbox(self, pool: str) -> list[Event]:
+        return ledger.read_inbox(self.ctx.table, pool, 1000)
+
+    def club(self, club: str, *scopes: str) -> str:
+        """A club with a key of these scopes."""
+        assert self.admin("PUT", f"/v1/clubs/{club}", {"name": club.title()}).status in (200, 201)
+        reply = self.admin("POST", f"/v1/clubs/{club}/keys", {"scopes": list(scopes or ("submit", "manage"))})
+        assert reply.status == 201, reply.text
+        return str(reply.body["key"])
+
+
+@contextmanager
+def running_api() -> Iterator[Api]:
+    """A fresh table and the handler on it."""
+    env = {
+        "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }
+    with mock.patch.dict(os.environ, env), mock_aws():
+        client = boto3.client("dynamodb")
+        client.create_table(
+            TableName="t",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
+        )
+        storage = boto3.client("s3")
+        asked: list[tuple[str, int]] = []
+        clock = [NOW]
+        ctx = Context(
+            table=Table(client, "t"),
+            data=Bucket(storage, "data"),
+            site=Bucket(storage, "site"),
+            clock=lambda: clock[0],
+            ask_to_publish=lambda pool, delay: asked.append((pool, delay)),
+            site_origin="https://ladder.example.org",
+        )
+        access.install_admin_key(ctx.table, ADMIN_KEY)
+        with mock.patch.object(bootstrap, "context", return_value=ctx):
+            yield Api(ctx, asked, clock=clock)
