@@ -48,6 +48,8 @@ class Rated(msgspec.Struct, array_like=True, gc=False):
     """State just before, in seat order (of ``after`` where there is no game)."""
     last_result: int = 0
     """A closing: the day (ordinal) of the player's last result."""
+    closing: int = 0
+    """A closing: its day (ordinal)."""
     alias: dict[str, str] = {}
     """Merged players of this game: id in ``game`` → the survivor who was rated."""
     carried: PlayerState | None = None
@@ -412,6 +414,7 @@ class Fold:
             [(player, *rating, None, False)],
             before=[before],
             last_result=state.last_result,
+            closing=closing,
         )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 from pydantic import BaseModel, ConfigDict
@@ -198,6 +198,13 @@ class RuleSystem(Protocol):
         """The same content with every player replaced by ``name(player)`` (handles to server ids, aliases, back)."""
         ...
 
+    def as_submitted(self, content: Content) -> Content:
+        """The content as the API writes and takes it: instants in ISO 8601 (UTC), what says nothing left out.
+
+        It normalises to the same content again.
+        """
+        ...
+
     def start(self, start: BaseModel | None, settings: Settings) -> PlayerState:
         """The state a player begins with: the system's own, or what he carries over. ``last_result`` set from
         ``last_result_on``. Raises RuleError (paths relative to ``start``)."""
@@ -289,4 +296,29 @@ class RuleSystem(Protocol):
         self, content: Content, states: Mapping[str, PlayerState], settings: Settings
     ) -> list[tuple[str, dict[str, Rating]]]:
         """For a line-up: each possible outcome (``team1``, ``draw``, ``3:0`` ...) with every player's new rating."""
+        ...
+
+
+@runtime_checkable
+class LiveSystem(Protocol):
+    """What a rule system adds when players can quit a running game (Spades)."""
+
+    def with_quit(self, content: Content, player: str, at: int, started_at: int | None = None) -> Content:
+        """An open game's content with one quit more; the same again changes nothing. Raises RuleError."""
+        ...
+
+    def with_return(self, content: Content, player: str, at: int, settings: Settings) -> Content:
+        """... with a quit taken back in time. Raises RuleError (code ``back-too-late``)."""
+        ...
+
+    def with_live(self, result: Any, content: Content) -> Any:
+        """A parsed result with the quits and substitutes of the live game where it says nothing of them."""
+        ...
+
+    def quits(self, game: Game, settings: Settings) -> Sequence[Any]:
+        """The quits that count: objects with ``player``, ``at`` and ``rated``."""
+        ...
+
+    def robots_at_start(self, content: Content, started_at: int) -> tuple[str, ...]:
+        """Seats that a robot had from the start."""
         ...

@@ -736,6 +736,10 @@ class Bridier:
             ]
         return new
 
+    def as_submitted(self, content: Content) -> Content:
+        """The content as the API writes and takes it; it normalises to the same again."""
+        return as_submitted(content)
+
     def start(self, start: BaseModel | None, settings: Settings) -> PlayerState:  # noqa: ARG002
         """500/500, or the ``BridierStart`` carried over.
 

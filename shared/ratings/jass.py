@@ -571,6 +571,10 @@ class Jass:
         """The content with every player replaced by ``name(player)``."""
         return {**content, "teams": [[name(player) for player in team] for team in content["teams"]]}
 
+    def as_submitted(self, content: Content) -> Content:
+        """The content as the API writes and takes it; it normalises to the same again."""
+        return as_submitted(content)
+
     def start(self, start: BaseModel | None, settings: Settings) -> PlayerState:  # noqa: ARG002
         """100 points, or the ``JassStart`` carried over, to the nearest millionth."""
         given = JassStart() if start is None else cast("JassStart", start)

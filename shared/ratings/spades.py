@@ -743,6 +743,26 @@ class Spades:
             ]
         return out
 
+    def as_submitted(self, content: Content) -> Content:
+        """The content as the API writes and takes it: instants in ISO 8601 (UTC), what says nothing left out."""
+        shown = {key: value for key, value in content.items() if value is not None}
+        if "quits" in content:
+            shown["quits"] = [
+                {
+                    k: v if k == "player" else _instant(v).isoformat().replace("+00:00", "Z")
+                    for k, v in entry.items()
+                    if v is not None
+                }
+                for entry in content["quits"]
+            ]
+        if "substitutes" in content:
+            shown["substitutes"] = [
+                {k: v for k, v in entry.items() if v is not None and v is not False} for entry in content["substitutes"]
+            ]
+        if "nils" in content:
+            shown["nils"] = [{k: v for k, v in entry.items() if v is not None} for entry in content["nils"]]
+        return shown
+
     def start(self, start: BaseModel | None, settings: Settings) -> PlayerState:
         """1500 points and no games, or what the player carries over, rounded half to even to the millionth."""
         _settings(settings)

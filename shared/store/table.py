@@ -74,6 +74,8 @@ class Update:
     expression: str
     values: Mapping[str, Any] = field(default_factory=dict)
     condition: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Attribute names that an expression cannot spell, by the placeholder that stands for them: ``{"#ban": ...}``."""
 
 
 @dataclass(frozen=True)
@@ -279,10 +281,13 @@ class Table:
                 entry["Item"] = to_wire(item)
                 _conditioned(entry, condition, values)
                 return {"Put": entry}
-            case Update(key, expression, values, condition):
+            case Update(key, expression, values, condition, names):
                 entry["Key"] = _wire_key(key)
                 entry["UpdateExpression"] = expression
                 _conditioned(entry, condition, values, expression)
+                entry.setdefault("ExpressionAttributeNames", {}).update(names)
+                if not entry["ExpressionAttributeNames"]:
+                    del entry["ExpressionAttributeNames"]
                 return {"Update": entry}
             case Delete(key, condition, values):
                 entry["Key"] = _wire_key(key)

@@ -16,7 +16,7 @@ from shared.ledger.order import iso
 from shared.ledger.rules import in_force
 from shared.problems import BadField, Problem, forbidden, invalid, not_found
 from shared.ratings.base import MICROSECONDS, RuleError
-from shared.store import keys, ledger, people
+from shared.store import keys, ledger, people, rated
 from shared.store.people import Person
 from shared.store.pools import Pool
 from shared.store.table import Busy, ConditionFailed, Item, Operation, Update
@@ -128,8 +128,6 @@ def _door(ctx: Context, handle: str, pool: Pool) -> Item:
 
 
 def _has_played(ctx: Context, pool: Pool, sid: str) -> bool:
-    from shared.store import rated
-
     state = rated.player_state(ctx.table, pool.id, sid)
     return state is not None and state.last_played is not None  # carried-over games count in `games` too
 

@@ -17,15 +17,13 @@ from shared.ledger.rules import DatedRules
 from shared.problems import BadField, Problem, not_found
 from shared.ratings import rule_system
 from shared.ratings.base import Settings
-from shared.store import keys, ledger, pools
+from shared.store import keys, ledger, pools, rated
 from shared.store.pools import Pool
 from shared.store.table import ABSENT, Busy, ConditionFailed, Operation, Put
 from shared.usecases.context import Context
 
 ATTEMPTS = 3
 TOKEN = 12
-EMPTY_HASH = "0" * 64
-"""State hash of a pool without players: an empty sum."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,15 @@ def _dated(draft: PoolDraft) -> tuple[tuple[DatedRules, ...], tuple[dict[str, An
     return tuple(dated), tuple(given)
 
 
-def _rules_event(ctx: Context, pool: Pool, now: int) -> Event:
+def _touched(old: Pool | None, new: Pool) -> int | None:
+    """From when on ratings may change: the first instant whose rules are not what they were."""
+    if old is None:
+        return None
+    differing = [r.since for r in new.rules if r not in old.rules] + [r.since for r in old.rules if r not in new.rules]
+    return min(differing)
+
+
+def _rules_event(ctx: Context, pool: Pool, known: Pool | None, now: int) -> Event:
     rules = [
         {**given, "from": dated.since} for dated, given in zip(pool.rules, pool.rules_as_given, strict=True)
     ]  # the instant in place of the day
@@ -88,6 +94,7 @@ def _rules_event(ctx: Context, pool: Pool, now: int) -> Event:
         accepted_at=now,
         value={"version": pool.version, "rules": rules},
         number=pool.version,
+        touches=_touched(known, pool),
     )
 
 
@@ -140,10 +147,10 @@ def _writes(ctx: Context, new: Pool, known: Pool | None) -> list[Operation]:
     item, now = pools.to_item(new), ctx.clock()
     if known is None:
         listed = {"pk": keys.pools(), "sk": new.id}
-        return [Put(item, ABSENT), Put(listed), *ledger.append(new.id, _rules_event(ctx, new, now))]
+        return [Put(item, ABSENT), Put(listed), *ledger.append(new.id, _rules_event(ctx, new, known, now))]
     writes: list[Operation] = [Put(item, "#version = :known", {"known": known.version})]
     if new.rules != known.rules:
-        writes += ledger.append(new.id, _rules_event(ctx, new, now))
+        writes += ledger.append(new.id, _rules_event(ctx, new, known, now))
     else:
         writes.append(republish(ctx, new.id))
     return writes
@@ -177,13 +184,13 @@ def definition(pool: Pool) -> dict[str, Any]:
 
 def read(ctx: Context, pool: Pool) -> dict[str, Any]:
     """A pool's definition and how far it is rated."""
-    cursor = ctx.table.get(*keys.cursor(pool.id)) or {}
+    cursor = rated.read_cursor(ctx.table, pool.id)
     return {
         **definition(pool),
-        "players": cursor.get("players", 0),
-        "games": cursor.get("games", 0),
-        "position": cursor.get("position", 0),
-        "state_hash": cursor.get("hash", EMPTY_HASH),
+        "players": cursor.players,
+        "games": cursor.games,
+        "position": cursor.position,
+        "state_hash": cursor.hash,
         "pending": ledger.pending(ctx.table, pool.id),
-        "held": cursor.get("held", 0),
+        "held": cursor.held,
     }

@@ -730,8 +730,26 @@ def _tell(run: Run, old: _Old, events: Iterable[Event]) -> None:
             old.aliases.pop(event.player, None)
 
 
+@dataclass
+class _Replay:
+    """A replay before it is written: what stood, what the fold says now."""
+
+    index: Index
+    boundary: str
+    old: _Old
+    new: _New
+    states: dict[str, PlayerState]
+    last: dict[str, str]
+    marks: list[Checkpoint]
+    rebuild: bool
+
+
 def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: int) -> None:
     """Fold anew from the last checkpoint that these events cannot touch, and write what differs."""
+    _write_replay(run, events, _fold_again(run, events, current, due, dry=False), due)
+
+
+def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due: int, *, dry: bool) -> _Replay:
     pool = run.pool
     index = store.read_index(run.table, pool.id)
     rebuild = any(e.kind == "rebuild" for e in current)
@@ -755,15 +773,14 @@ def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: in
         aliases,
         old.starts,
     )
-    new, last, marks = _run_fold(
-        run, fold, story, checkpoint, due, first=None if checkpoint is None else closing_boundary(checkpoint.at)
-    )
+    first = None if checkpoint is None else closing_boundary(checkpoint.at)
+    new, last, marks = _run_fold(run, fold, story, checkpoint, due, first=first, dry=dry)
     for ref in old.kept_held:
         key = (keys.held(pool.id), "#".join(ref))
         new.rows[key] = old.rows[key]
     for player, into in old.aliases.items():
         new.rows[(keys.aliases(pool.id), player)] = into
-    _write_replay(run, events, old, new, fold.states, last, marks, due, boundary, index, rebuild=rebuild)
+    return _Replay(index, boundary, old, new, fold.states, last, marks, rebuild)
 
 
 def _checkpoint_before(run: Run, index: Index, touched: int) -> tuple[Checkpoint | None, dict[str, PlayerState]]:
@@ -795,7 +812,7 @@ class _New:
 
 
 def _run_fold(
-    run: Run, fold: Fold, story: Story, checkpoint: Checkpoint | None, due: int, first: Any
+    run: Run, fold: Fold, story: Story, checkpoint: Checkpoint | None, due: int, first: Any, *, dry: bool
 ) -> tuple[_New, dict[str, str], list[Checkpoint]]:
     """The fold's rows, each player's last order, and the checkpoints on the way."""
     pool = run.pool
@@ -822,7 +839,8 @@ def _run_fold(
             new.rows[(keys.held(pool.id), ref)] = store.dump(HeldRow(what.game, what.reason))
         else:
             run.result.closings += run.cursor.closed_until is None or what.at > run.cursor.closed_until
-            previous = _mark(run, what, previous, base, due, marks)
+            if not dry:
+                previous = _mark(run, what, previous, base, due, marks)
     for ref_key, row in _still_open(story, first):
         new.rows[(keys.open_games(pool.id), ref_key)] = store.dump(row)
     new.head = max(new.head, after_closing(due))
@@ -869,32 +887,20 @@ def _thinned(checkpoints: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
     return tuple(checkpoints[:half:2]) + tuple(checkpoints[half:])
 
 
-def _write_replay(
-    run: Run,
-    events: Sequence[Event],
-    old: _Old,
-    new: _New,
-    states: dict[str, PlayerState],
-    last: dict[str, str],
-    marks: Sequence[Checkpoint],
-    due: int,
-    boundary: str,
-    index: Index,
-    *,
-    rebuild: bool,
-) -> None:
+def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) -> None:
     pool, cursor = run.pool, run.cursor
+    index, boundary, old, new = replay.index, replay.boundary, replay.old, replay.new
     draft = Draft()
     for key in old.rows.keys() | new.rows.keys():
         if old.rows.get(key) != new.rows.get(key):
             draft.rows[key] = new.rows.get(key)
     changed = _pointer_changes(run, draft, old, new)
     players = {sid for row in changed for sid, *_ in row.after}
-    total, count = _state_rows(run, draft, players, states, last, boundary, rebuild)
+    total, count = _state_rows(run, draft, players, replay)
     games = {(r.game.club, r.game.game_id) for r in changed if r.game is not None}
-    games |= {tuple(sk.split("#")) for pk, sk in draft.rows if pk in (keys.open_games(pool.id), keys.held(pool.id))}  # type: ignore[misc]
+    games |= {tuple(sk.split("#")) for pk, sk in draft.rows if pk in (keys.open_games(pool.id), keys.held(pool.id))}
     kept = [c for c in index.checkpoints if boundary and c.at <= instant_of(boundary)]
-    checkpoints = _thinned([*kept, *marks])
+    checkpoints = _thinned([*kept, *replay.marks])
     finishes = _finishes(new.rated.values()) - _finishes(old.rated.values())
     moved = replace(
         cursor,
@@ -941,16 +947,9 @@ def _pointer_changes(run: Run, draft: Draft, old: _Old, new: _New) -> list[Rated
     return changed
 
 
-def _state_rows(
-    run: Run,
-    draft: Draft,
-    players: set[str],
-    states: dict[str, PlayerState],
-    last: dict[str, str],
-    boundary: str,
-    rebuild: bool,
-) -> tuple[int, int]:
+def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> tuple[int, int]:
     """Add the states that differ to the draft; the new state hash and number of players."""
+    states, last, boundary, rebuild = replay.states, replay.last, replay.boundary, replay.rebuild
     pool, view, system = run.pool, run.cursor.view, run.pool.system
     if rebuild:
         before = store.read_all_states(run.table, pool.id, view)
@@ -1042,3 +1041,50 @@ def _drop_objects(run: Run, index: Index, kept: Sequence[Checkpoint]) -> None:
     gone = {c.key for c in index.checkpoints} - {c.key for c in kept}
     if gone:
         run.ctx.data.delete(sorted(gone))
+
+
+# -- trying out --------------------------------------------------------------------------------------------------
+@dataclass
+class Effects:
+    """What events would change, had they been accepted now."""
+
+    cursor: Cursor
+    games_rerated: int
+    changed: list[str]
+    """Players whose state would differ."""
+    before: dict[str, PlayerState]
+    after: dict[str, PlayerState]
+    """Every player's state, before and after."""
+    held: list[tuple[GameRef, str]]
+
+
+def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
+    """What these events would change in a pool that is up to date. Writes nothing.
+
+    The same replay that would rate them runs up to the point of writing.
+    """
+    cursor = store.read_cursor(ctx.table, pool.id)
+    due = calendar.last_closing(max(ctx.clock(), cursor.closed_until or BEGINNING), pool.time_zone)
+    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock())
+    replay = _fold_again(run, events, events, due, dry=True)
+    before = {sid: row.state for sid, row in store.read_all_states(ctx.table, pool.id, cursor.view).items()}
+    rows = [
+        k for k in replay.old.rows.keys() | replay.new.rows.keys() if replay.old.rows.get(k) != replay.new.rows.get(k)
+    ]
+    changed = {
+        sid for k in rows for r in (replay.old.rated.get(k), replay.new.rated.get(k)) if r for sid, *_ in r.after
+    }
+    after = dict(before)
+    for sid in changed:
+        if sid in replay.states:
+            after[sid] = replay.states[sid]
+        else:
+            after.pop(sid, None)
+    rerated = {(g.club, g.game_id) for k in rows if (r := replay.old.rated.get(k)) and (g := r.game) is not None}
+    mine = {(e.game.club, e.game.game_id) for e in events if e.game is not None}
+    held = [
+        (ref, msgspec.json.decode(text, type=HeldRow).reason)
+        for (pk, sk), text in replay.new.rows.items()
+        if pk == keys.held(pool.id) and (ref := (sk.split("#")[0], sk.split("#")[1])) in mine
+    ]
+    return Effects(cursor, len(rerated), sorted(changed), before, after, held)

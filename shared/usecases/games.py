@@ -1,0 +1,897 @@
+"""Games: submit, read, correct, void, live quits. Each change is one transaction: game, ledger event, inbox entry."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from shared.fields import bad_fields, path_text
+from shared.ledger.events import Event, What, event_id
+from shared.ledger.explain import changes_of, translate_players
+from shared.ledger.fold import Rated
+from shared.ledger.order import instant_of, iso, order
+from shared.ledger.rules import in_force
+from shared.problems import BadField, Problem, invalid, not_found
+from shared.ratings.base import (
+    FINISH,
+    MICROSECONDS,
+    Content,
+    Game,
+    LiveSystem,
+    Normalised,
+    RuleError,
+    RuleSystem,
+    Settings,
+)
+from shared.store import keys, ledger, people
+from shared.store import rated as rated_store
+from shared.store.pools import Pool
+from shared.store.table import ABSENT, ConditionFailed, Delete, Item, Key, Operation, Put
+from shared.usecases import eligibility, previews
+from shared.usecases.context import Context
+from shared.usecases.drafts import Answer, GameDraft
+
+FUTURE = 10 * 60 * MICROSECONDS
+"""A game may end this much in the future: clocks differ."""
+REVISIONS = 200
+"""So many revisions of one game are kept; one more is refused."""
+RUNNING = 35 * MICROSECONDS
+"""How long a request under an Idempotency-Key counts as still running: a little longer than a function may live."""
+ANSWER_KEPT = 48 * 3600
+"""Seconds for which the answer to an Idempotency-Key is kept."""
+
+GameRef = tuple[str, str]
+
+
+class Revision(msgspec.Struct, omit_defaults=True):
+    """One revision of a game, as its page tells it."""
+
+    revision: int
+    at: int
+    by: str
+    what: What
+    digest: str
+    reason: str = ""
+
+
+@dataclass
+class Stored:
+    """A game as it is stored."""
+
+    game: Game
+    digest: str
+    note: str
+    revisions: list[Revision]
+    warnings: list[dict[str, str]]
+    accepted_at: int
+    earliest: int
+    """The earliest start of any revision: from there on ratings can differ."""
+    fingerprint: str = ""
+    was: Game | None = None
+    """The revision before, whose ratings stand until this one is rated."""
+
+    @property
+    def ref(self) -> GameRef:
+        """(club, game id)."""
+        return (self.game.club, self.game.game_id)
+
+
+_game = msgspec.json.Decoder(Game)
+_revisions = msgspec.json.Decoder(list[Revision])
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def to_item(pool: str, stored: Stored) -> Item:
+    """A game as its item."""
+    pk, sk = keys.game(pool, *stored.ref)
+    item: Item = {
+        "pk": pk,
+        "sk": sk,
+        "revision": stored.game.revision,
+        "game": _text(stored.game),
+        "digest": stored.digest,
+        "note": stored.note,
+        "revisions": _text(stored.revisions),
+        "warnings": _text(stored.warnings),
+        "accepted_at": stored.accepted_at,
+        "earliest": stored.earliest,
+        "fingerprint": stored.fingerprint,
+    }
+    if stored.was is not None:
+        item["was"] = _text(stored.was)
+    return item
+
+
+def from_item(item: Item) -> Stored:
+    """A game from its item."""
+    return Stored(
+        game=_game.decode(item["game"]),
+        digest=item["digest"],
+        note=item["note"],
+        revisions=_revisions.decode(item["revisions"]),
+        warnings=msgspec.json.decode(item["warnings"]),
+        accepted_at=item["accepted_at"],
+        earliest=item["earliest"],
+        fingerprint=item["fingerprint"],
+        was=_game.decode(item["was"]) if "was" in item else None,
+    )
+
+
+# -- what a game means -------------------------------------------------------------------------------------------
+def digest_of(game: Game, note: str) -> str:
+    """Two submissions are equal exactly when these are; club, id, revision and void do not enter."""
+    same = msgspec.structs.replace(game, club="", game_id="", revision=0, void=False)
+    return hashlib.sha256(msgspec.json.encode([same, note], order="deterministic")).hexdigest()
+
+
+def fingerprint_of(system: RuleSystem, game: Game) -> str:
+    """Club, players, result, start, end and round: the same under another id is probably the same game."""
+    return keys.digest(
+        game.club,
+        str(game.started_at),
+        str(game.finished_at),
+        str(game.round),
+        msgspec.json.encode(game.content, order="deterministic").decode(),
+        "open" if game.finished_at is None else "",
+        ",".join(sorted(system.players(game.content))),
+    )
+
+
+def _rule_fields(error: RuleError, below: str) -> list[BadField]:
+    return [
+        BadField(f"{below}{'' if not e.field or e.field.startswith('[') else '.'}{e.field}", e.code, e.message)
+        for e in error.errors
+    ]
+
+
+def parse_content(
+    system: RuleSystem,
+    raw: Any,
+    below: str,
+    settings: Settings,
+    started_at: int,
+    finished_at: int | None,
+    live: Content | None,
+) -> Normalised:
+    """A raw `result` or `line_up` checked and in canonical form, players as handles.
+
+    Raises:
+        Problem: 422 with every wrong field.
+    """
+    model = system.result_model if below == "result" else system.line_up_model
+    try:
+        parsed = TypeAdapter(model).validate_python(raw)
+    except ValidationError as error:
+        raise invalid(bad_fields(error, raw, below)) from None
+    try:
+        if below == "line_up":
+            return system.normalise_line_up(parsed, settings)
+        if live is not None and isinstance(system, LiveSystem):
+            parsed = system.with_live(parsed, live)
+        return system.normalise(parsed, settings, started_at, finished_at or started_at)
+    except RuleError as error:
+        raise invalid(_rule_fields(error, below)) from None
+
+
+def _paths(raw: Any, player: str, steps: tuple[str | int, ...] = ()) -> Iterator[str]:
+    """Where a player is named in a raw body."""
+    if isinstance(raw, str):
+        if raw.strip().lower() == player:
+            yield path_text(steps)
+    elif isinstance(raw, list):
+        for number, entry in enumerate(raw):
+            yield from _paths(entry, player, (*steps, number))
+    elif isinstance(raw, Mapping):
+        for name, entry in raw.items():
+            yield from _paths(entry, player, (*steps, name))
+
+
+@dataclass
+class _Checked:
+    """A draft that passed all checks which need no state of the game itself."""
+
+    game: Game
+    note: str
+    warnings: list[dict[str, str]]
+    registrations: list[Operation] = field(default_factory=list)
+    handles: dict[str, str] = field(default_factory=dict)
+    """handle → server-made id."""
+
+
+def _times(ctx: Context, pool: Pool, draft: GameDraft) -> tuple[int, int | None, int]:
+    """(started_at, finished_at, number of the rules in force). Raises Problem 422."""
+    finished = draft.finished_at
+    errors: list[BadField] = []
+    if draft.result is None and draft.line_up is None:
+        errors.append(BadField("result", "missing", "A finished game needs its result, an open one its line_up."))
+    if draft.result is not None and draft.line_up is not None:
+        errors.append(BadField("line_up", "result-and-line-up", "Send the result or the line_up, not both."))
+    if draft.result is not None and finished is None:
+        errors.append(BadField("finished_at", "missing", "A game with a result needs the time it finished."))
+    if draft.line_up is not None and draft.result is None and finished is not None:
+        errors.append(BadField("finished_at", "open-game", "An open game has no finished_at yet; send its result."))
+    started = draft.started_at if draft.started_at is not None else finished
+    if started is None:
+        errors.append(BadField("started_at", "missing", "An open game needs the time it started."))
+        raise invalid(errors)
+    limit = ctx.clock() + FUTURE
+    for name, at in (("started_at", draft.started_at), ("finished_at", finished)):
+        if at is not None and at > limit:
+            errors.append(BadField(name, "in-the-future", "This lies more than 10 minutes in the future."))
+    if finished is not None and finished < started:
+        errors.append(BadField("finished_at", "before-start", "The game finished before it started."))
+    number = in_force(pool.rules, started)
+    if number is None:
+        first = pool.rules_as_given[0]["from"]
+        errors.append(BadField("started_at", "before-rules", f"The pool's rules begin on {first}."))
+    if errors or number is None:
+        raise invalid(errors)
+    return started, finished, number
+
+
+def check(
+    ctx: Context, pool: Pool, club: str, draft: GameDraft, live: Content | None, found: Mapping[Key, Item]
+) -> _Checked:
+    """Check a draft against pool and players. ``found`` holds the handle items that were read ahead."""
+    system = pool.system
+    started, finished, number = _times(ctx, pool, draft)
+    settings = pool.rules[number].settings
+    below = "line_up" if draft.result is None else "result"
+    raw = draft.line_up if draft.result is None else draft.result
+    normal = parse_content(system, raw, below, settings, started, finished, live)
+    content = system.translate(normal.content, str.lower)
+    sids, registrations = _people(ctx, club, draft, system.mentioned(content), raw, below, found)
+    game = Game(
+        club=club,
+        game_id="",
+        revision=1,
+        started_at=started,
+        finished_at=finished,
+        rated=draft.rated,
+        group=draft.group,
+        tournament=draft.tournament,
+        round=draft.round,
+        sequence=draft.sequence,
+        content=system.translate(content, lambda h: sids[h]),
+    )
+    warnings = [{"field": f"{below}.{w.field}", "code": w.code, "message": w.message} for w in normal.warnings]
+    return _Checked(game, draft.note, warnings, registrations, sids)
+
+
+def _people(
+    ctx: Context, club: str, draft: GameDraft, mentioned: Sequence[str], raw: Any, below: str, found: Mapping[Key, Item]
+) -> tuple[dict[str, str], list[Operation]]:
+    """Server-made ids of all players, and the writes that register new ones. Raises Problem 422 naming the unknown."""
+    missing = [h for h in mentioned if keys.handle(h) not in found]
+    if missing:
+        found = {**found, **ctx.table.batch_get([keys.handle(h) for h in missing])}
+    sids: dict[str, str] = {h: found[keys.handle(h)]["sid"] for h in mentioned if keys.handle(h) in found}
+    registrations: list[Operation] = []
+    new = {handle.lower(): name for handle, name in draft.register}
+    for handle, name in new.items():
+        if handle in sids or keys.handle(handle) in found:
+            continue
+        sids[handle] = ctx.token(12)
+        registrations += people.registration(handle, name, club, sids[handle])
+    errors = [
+        BadField(path, "unknown-player", f"There is no player {handle!r}; register the player first.")
+        for handle in mentioned
+        if handle not in sids
+        for path in (list(_paths({below: raw}, handle)) or [below])
+    ]
+    if errors:
+        raise invalid(errors, "The game names players who are not registered.")
+    return sids, registrations
+
+
+# -- submitting --------------------------------------------------------------------------------------------------
+def submit(
+    ctx: Context,
+    pool: Pool,
+    club: str,
+    draft: GameDraft,
+    *,
+    idempotency_key: str | None,
+    body_digest: str,
+    preview: bool = False,
+    preview_token: str | None = None,
+) -> Answer:
+    """Accept a game: 201 new; 200 equal to this or any earlier revision.
+
+    Three round trips (one read ahead, one transaction, and the mark of an Idempotency-Key when there is one).
+
+    Raises:
+        Problem: 409 ``conflict`` (another content under the id), ``possible-duplicate``, ``still-running``; 422.
+        Busy: nothing was stored.
+    """
+    idem = _Idempotency(ctx, club, idempotency_key, f"{pool.id}:{body_digest}")
+    game_id = draft.game_id or idem.derived_id() or ctx.token(16)
+    ahead = _read_ahead(ctx, pool, club, game_id, draft, idem)
+    if (answer := idem.look(ahead)) is not None:
+        return answer
+    checked = check(ctx, pool, club, draft, None, ahead)
+    checked.game = msgspec.structs.replace(checked.game, game_id=game_id)
+    item = ahead.get(keys.game(pool.id, club, game_id))
+    if item is not None:
+        return _existing(ctx, pool, from_item(item), checked)
+    fingerprint = fingerprint_of(pool.system, checked.game)
+    door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead)
+    if preview:
+        return previews.preview(ctx, pool, [_event(ctx, checked.game, "finished", ctx.clock(), None)])
+    stored, event = _first(ctx, club, checked, fingerprint)
+    operations = [
+        Put(to_item(pool.id, stored), ABSENT),
+        *ledger.append(pool.id, event),
+        *checked.registrations,
+        *door,
+    ]
+    guard = _put_fingerprint(pool.id, fingerprint, stored.ref)
+    operations.append(guard)
+    body = render(ctx, pool, stored, [], "open" if stored.game.finished_at is None else "pending", checked.handles)
+    if not stored.game.rated and stored.game.finished_at is not None:
+        body["status"] = "unrated"
+    answer = Answer(201, body)
+    operations += idem.done(answer)
+    idem.mark()
+    if preview_token is not None:
+        operations.append(previews.guard(ctx, pool, preview_token))
+    try:
+        _transact(ctx, operations, guard, distinct=draft.distinct)
+    except ConditionFailed as failure:
+        if 0 in failure.failed and 0 in failure.items:
+            return _existing(ctx, pool, from_item(failure.items[0]), checked)
+        _raise_failed(operations, failure, checked.registrations)
+    return answer
+
+
+def _transact(ctx: Context, operations: list[Operation], guard: Put | None, *, distinct: bool) -> None:
+    """Write; a game sent as ``distinct`` does without the guard when another game of its content has it.
+
+    Raises:
+        ConditionFailed: with the indexes of ``operations``.
+    """
+    try:
+        ctx.table.transact(operations)
+    except ConditionFailed as failure:
+        if guard is None or not distinct or [operations[n] for n in failure.failed] != [guard]:
+            raise
+        operations.remove(guard)
+        game = operations[0]
+        if isinstance(game, Put):
+            game.item["fingerprint"] = ""
+        ctx.table.transact(operations)
+
+
+def _read_ahead(
+    ctx: Context, pool: Pool, club: str, game_id: str, draft: GameDraft, idem: _Idempotency
+) -> dict[Key, Item]:
+    """In one round trip: the game, the players' handles as far as the raw body tells, the Idempotency-Key."""
+    wanted: list[Key] = [keys.game(pool.id, club, game_id)]
+    if idem.key is not None:
+        wanted.append(idem.key)
+    raw = draft.result if draft.result is not None else draft.line_up
+    texts = {t.lower() for t in _strings(raw) if len(t) <= 80}
+    wanted += [keys.handle(t) for t in sorted(texts)][:45]
+    if eligibility.has_door(pool):
+        wanted += [keys.door(t, pool.id) for t in sorted(texts)][:45]
+    return ctx.table.batch_get(wanted)
+
+
+def _strings(raw: Any) -> Iterator[str]:
+    if isinstance(raw, str):
+        yield raw
+    elif isinstance(raw, list):
+        for entry in raw:
+            yield from _strings(entry)
+    elif isinstance(raw, Mapping):
+        for entry in raw.values():
+            yield from _strings(entry)
+
+
+def _first(ctx: Context, club: str, checked: _Checked, fingerprint: str) -> tuple[Stored, Event]:
+    now = ctx.clock()
+    what: What = "started" if checked.game.finished_at is None else "finished"
+    digest = digest_of(checked.game, checked.note)
+    stored = Stored(
+        game=checked.game,
+        digest=digest,
+        note=checked.note,
+        revisions=[Revision(1, now, club, what, digest)],
+        warnings=checked.warnings,
+        accepted_at=now,
+        earliest=checked.game.started_at,
+        fingerprint=fingerprint,
+    )
+    return stored, _event(ctx, checked.game, what, now, None)
+
+
+def _event(ctx: Context, game: Game, what: What, now: int, touches: int | None) -> Event:
+    return Event(event_id(now, ctx.token(12)), "game", now, what, game, touches=touches)
+
+
+def _put_fingerprint(pool: str, fingerprint: str, ref: GameRef) -> Put:
+    pk, sk = keys.fingerprint(pool, fingerprint)
+    item = {"pk": pk, "sk": sk, "club": ref[0], "game_id": ref[1]}
+    return Put(
+        item, "attribute_not_exists(pk) OR (#club = :club AND #game_id = :game_id)", {"club": ref[0], "game_id": ref[1]}
+    )
+
+
+def _duplicate(item: Mapping[str, Any]) -> Problem:
+    first = {"club": item.get("club", ""), "game_id": item.get("game_id", "")}
+    detail = (
+        f"Game {first['club']}:{first['game_id']} has the same players, result, start, end and round. "
+        'If this is another game, send it with "distinct": true.'
+    )
+    return Problem(409, "possible-duplicate", detail, extra={"existing": first})
+
+
+def _raise_failed(
+    operations: Sequence[Operation], failure: ConditionFailed, registrations: Sequence[Operation]
+) -> None:
+    """The problem that a failed condition stands for."""
+    for number in failure.failed:
+        operation = operations[number]
+        item = failure.items.get(number, {})
+        if isinstance(operation, Put) and operation.item["pk"].startswith("FP#"):
+            raise _duplicate(item) from failure
+        if operation in registrations:
+            raise Problem(
+                409, "player-exists", "A player of that id was registered just now; send the game again."
+            ) from failure
+        if isinstance(operation, Put) and operation.item["pk"].startswith("IDEM#"):
+            raise _still_running() from failure
+        if isinstance(operation, Put) and operation.item["pk"].startswith("PLAYER#"):
+            raise Problem(409, "changed-meanwhile", "The player changed in between; please try again.") from failure
+    previews.raise_if_moved(operations, failure)
+    raise Problem(409, "changed-meanwhile", "The game changed in between; please try again.") from failure
+
+
+def _existing(ctx: Context, pool: Pool, stored: Stored, checked: _Checked) -> Answer:
+    """The id is taken: 200 when this is equal to any of its revisions, else 409 with the present game."""
+    body = read_stored(ctx, pool, stored)
+    if digest_of(checked.game, checked.note) in {r.digest for r in stored.revisions}:
+        return Answer(200, body)
+    raise Problem(
+        409,
+        "conflict",
+        "There is a game of this id with another content. To correct it, send PUT with If-Match and a reason.",
+        extra={"existing": body},
+    )
+
+
+# -- idempotency keys --------------------------------------------------------------------------------------------
+def _still_running() -> Problem:
+    return Problem(409, "still-running", "The first request with this Idempotency-Key still runs.", retry_after=2)
+
+
+class _Idempotency:
+    """The Idempotency-Key of a request: a mark while it runs, the answer when it is done, both in the table."""
+
+    def __init__(self, ctx: Context, club: str, key: str | None, body: str) -> None:
+        self.ctx = ctx
+        self.text = key
+        self.body = hashlib.sha256(body.encode()).hexdigest()
+        self.key = keys.idempotency(club, key) if key is not None else None
+        self.club = club
+        self.now = ctx.clock()
+
+    def derived_id(self) -> str | None:
+        """The game id for a request that leaves it to us: the same for a repeated key, whatever was lost between."""
+        return f"g-{keys.digest(self.club, self.text)[:20]}" if self.text is not None else None
+
+    def look(self, ahead: Mapping[Key, Item]) -> Answer | None:
+        """The answer given before; None when this is the first.
+
+        Raises:
+            Problem: 422 another body under the key, 409 the first still runs.
+        """
+        item = ahead.get(self.key) if self.key is not None else None
+        if item is None:
+            return None
+        if item["body"] != self.body:
+            raise invalid(
+                [BadField("Idempotency-Key", "another-body", "This key was used with another body.")],
+                "The Idempotency-Key was used for another request.",
+            )
+        if "answer" in item:
+            return Answer(item["status"], msgspec.json.decode(item["answer"]))
+        if item["marked_at"] + RUNNING > self.now:
+            raise _still_running()
+        return None
+
+    def _item(self, **more: Any) -> Item:
+        pk, sk = self.key or ("", "")
+        ttl = self.now // MICROSECONDS + ANSWER_KEPT
+        return {"pk": pk, "sk": sk, "body": self.body, "marked_at": self.now, "ttl": ttl, **more}
+
+    def mark(self) -> None:
+        """Say that this request runs. Raises Problem 409 when another one of the same key was faster."""
+        if self.key is None:
+            return
+        free = f"{ABSENT} OR (#body = :body AND attribute_not_exists(answer) AND #marked_at <= :stale)"
+        values = {"body": self.body, "stale": self.now - RUNNING}
+        try:
+            self.ctx.table.write(Put(self._item(), free, values))
+        except ConditionFailed:
+            raise _still_running() from None
+
+    def done(self, answer: Answer) -> list[Operation]:
+        """The write of the answer, in the transaction that earns it."""
+        if self.key is None:
+            return []
+        item = self._item(status=answer.status, answer=_text(answer.body))
+        return [Put(item, "attribute_not_exists(answer)")]
+
+
+# -- reading -----------------------------------------------------------------------------------------------------
+def load(ctx: Context, pool: Pool, ref: GameRef) -> Stored:
+    """A stored game. Raises Problem 404."""
+    item = ctx.table.get(*keys.game(pool.id, *ref))
+    if item is None:
+        raise not_found("game")
+    return from_item(item)
+
+
+def read(ctx: Context, pool: Pool, ref: GameRef) -> dict[str, Any]:
+    """A game with its status and changes, as the API shows it. Raises Problem 404."""
+    return read_stored(ctx, pool, load(ctx, pool, ref))
+
+
+def moment_orders(pool: Pool, game: Game) -> list[str]:
+    """The orders of a game's moments."""
+    number = in_force(pool.rules, game.started_at)
+    if number is None:
+        return []
+    moments = pool.system.moments(game, pool.rules[number].settings)
+    head = (game.round or 0, game.sequence, game.club, game.game_id)
+    if game.finished_at == game.started_at:
+        return [order(m.at, FINISH, *head, i) for i, m in enumerate(moments)]
+    return [order(m.at, m.kind, *head, m.number) for m in moments]
+
+
+def read_stored(ctx: Context, pool: Pool, stored: Stored) -> dict[str, Any]:
+    """A game with its status and changes: cursor first, then all rows it may have in one round trip."""
+    game = stored.game
+    view = rated_store.read_cursor(ctx.table, pool.id).view
+    candidates = [game] + ([stored.was] if stored.was is not None else [])
+    wanted: dict[Key, str] = {}
+    for candidate in candidates:
+        if candidate.rated and not candidate.void:
+            for key in moment_orders(pool, candidate):
+                wanted[rated_store.rated_key(pool.id, key, instant_of(key))] = key
+    held_key = (keys.held(pool.id), "#".join(stored.ref))
+    items = ctx.table.batch_get([*wanted, held_key])
+    rows: list[Rated] = []
+    for row_key in wanted:
+        text = view.pick(items.get(row_key))
+        if text is not None:
+            row = rated_store.load_rated(text)
+            if row.game is not None and (row.game.club, row.game.game_id) == stored.ref:
+                rows.append(row)
+    held = view.pick(items.get(held_key))
+    newest = [r for r in rows if r.game is not None and r.game.revision == game.revision]
+    if not newest and rows:
+        latest = max(r.game.revision for r in rows if r.game is not None)
+        newest = [r for r in rows if r.game is not None and r.game.revision == latest]
+    current = any(r.game is not None and r.game.revision == game.revision and r.kind == FINISH for r in newest)
+    body = render(ctx, pool, stored, [] if game.void else newest, _status(game, current, held is not None))
+    if held is not None and body["status"] == "held":
+        body["held_reason"] = msgspec.json.decode(held, type=rated_store.HeldRow).reason
+    return body
+
+
+def _status(game: Game, current: bool, held: bool) -> str:
+    if game.void:
+        return "void"
+    if not game.rated:
+        return "open" if game.finished_at is None else "unrated"
+    if held:
+        return "held"
+    if game.finished_at is None:
+        return "open"
+    return "rated" if current else "pending"
+
+
+def render(
+    ctx: Context,
+    pool: Pool,
+    stored: Stored,
+    rows: Sequence[Rated],
+    status: str,
+    handles: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A game as the API shows it. ``handles`` (handle → id) saves looking the players up."""
+    game, system = stored.game, pool.system
+    changes = [c for row in rows for c in changes_of(system, pool.rules, row)]
+    if handles is None:
+        sids = set(system.mentioned(game.content)) | {c["player"] for c in changes}
+        for row in rows:
+            sids |= set(row.alias) | set(row.alias.values())
+        name = names(ctx, sids)
+    else:
+        name = {sid: handle for handle, sid in handles.items()}
+    shown = system.as_submitted(system.translate(game.content, lambda sid: name.get(sid, sid)))
+    body: dict[str, Any] = {
+        "club": game.club,
+        "game_id": game.game_id,
+        "revision": game.revision,
+        "status": status,
+        "started_at": iso(game.started_at),
+        "finished_at": iso(game.finished_at) if game.finished_at is not None else None,
+        "rated": game.rated,
+        "group": game.group,
+        "tournament": game.tournament,
+        "round": game.round,
+        "sequence": game.sequence,
+        "note": stored.note,
+        ("line_up" if game.finished_at is None else "result"): shown,
+        "warnings": stored.warnings,
+        "changes": translate_players(changes, lambda sid: name.get(sid, sid)),
+        "revisions": [
+            {"revision": r.revision, "at": iso(r.at), "by": r.by, "what": r.what, "reason": r.reason}
+            for r in stored.revisions
+        ],
+    }
+    return body
+
+
+def names(ctx: Context, sids: Iterable[str]) -> dict[str, str]:
+    """Server-made id → handle."""
+    return {sid: person.handle for sid, person in people.persons(ctx.table, sorted(sids)).items()}
+
+
+# -- correcting, voiding, quits ----------------------------------------------------------------------------------
+def _handles_of(ctx: Context, system: RuleSystem, content: Content) -> dict[str, str]:
+    return names(ctx, system.mentioned(content))
+
+
+def correct(
+    ctx: Context,
+    pool: Pool,
+    club: str,
+    ref: GameRef,
+    draft: GameDraft,
+    *,
+    reason: str,
+    if_match: int,
+    admin: bool = False,
+    preview: bool = False,
+    preview_token: str | None = None,
+) -> Answer:
+    """Correct a game, finish an open one, revive a void one; what the draft leaves out keeps its value.
+
+    Raises:
+        Problem: 404, 412 (another revision), 422, 409.
+    """
+    stored = load(ctx, pool, ref)
+    game = stored.game
+    name = _handles_of(ctx, pool.system, game.content)
+    live = pool.system.translate(game.content, lambda s: name.get(s, s)) if game.finished_at is None else None
+    merged = _merged(pool, stored, draft, name)
+    checked = check(ctx, pool, ref[0], merged, live, {})
+    new = msgspec.structs.replace(checked.game, club=ref[0], game_id=ref[1], revision=game.revision + 1)
+    digest = digest_of(new, checked.note)
+    if digest == stored.digest and not game.void and if_match in (game.revision, game.revision - 1):
+        return Answer(200, read_stored(ctx, pool, stored))
+    if if_match != game.revision:
+        raise _another_revision(game.revision)
+    if game.void:
+        what: What = "revived"
+    elif game.finished_at is None and new.finished_at is not None:
+        what = "finished"
+    else:
+        what = "corrected"
+    return _replace(
+        ctx,
+        pool,
+        stored,
+        new,
+        what,
+        by="admin" if admin else club,
+        reason=reason,
+        checked=checked,
+        distinct=draft.distinct,
+        preview=preview,
+        preview_token=preview_token,
+    )
+
+
+def _another_revision(revision: int) -> Problem:
+    return Problem(412, "another-revision", f"The game is at revision {revision} now.", extra={"revision": revision})
+
+
+def _merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]) -> GameDraft:
+    """The draft with what it leaves out taken from the present revision."""
+    game, given = stored.game, draft.given
+    finishes = draft.result is not None
+    content = pool.system.as_submitted(pool.system.translate(game.content, lambda s: name.get(s, s)))
+    result, line_up = draft.result, draft.line_up
+    if result is None and line_up is None:
+        if game.finished_at is not None:
+            result = content
+        else:
+            line_up = {k: v for k, v in content.items() if k not in ("quits", "substitutes")}
+    finished = draft.finished_at if "finished_at" in given else game.finished_at
+    started = draft.started_at if "started_at" in given else game.started_at
+    if finishes and finished is None:
+        finished = draft.finished_at
+    return replace(
+        draft,
+        result=result,
+        line_up=line_up if result is None else None,
+        started_at=started,
+        finished_at=finished,
+        rated=draft.rated if "rated" in given else game.rated,
+        group=draft.group if "group" in given else game.group,
+        tournament=draft.tournament if "tournament" in given else game.tournament,
+        round=draft.round if "round" in given else game.round,
+        sequence=draft.sequence if "sequence" in given else game.sequence,
+        note=draft.note if "note" in given else stored.note,
+    )
+
+
+def _replace(
+    ctx: Context,
+    pool: Pool,
+    stored: Stored,
+    new: Game,
+    what: What,
+    *,
+    by: str,
+    reason: str,
+    checked: _Checked | None = None,
+    distinct: bool = True,
+    preview: bool = False,
+    preview_token: str | None = None,
+    status: int = 200,
+) -> Answer:
+    """Store a new revision with its event, on condition that the present one is still the newest."""
+    if len(stored.revisions) >= REVISIONS:
+        raise Problem(409, "too-many-revisions", f"This game has {REVISIONS} revisions; no more are taken.")
+    now = max(ctx.clock(), stored.accepted_at + 1)
+    touches = min(stored.earliest, new.started_at)
+    event = _event(ctx, new, what, now, touches)
+    if preview:
+        return previews.preview(ctx, pool, [event])
+    note = checked.note if checked is not None else stored.note
+    digest = digest_of(new, note)
+    fingerprint = "" if new.void else fingerprint_of(pool.system, new)
+    changed = Stored(
+        game=new,
+        digest=digest,
+        note=note,
+        revisions=[*stored.revisions, Revision(new.revision, now, by, what, digest, reason)],
+        warnings=checked.warnings if checked is not None else stored.warnings,
+        accepted_at=now,
+        earliest=touches,
+        fingerprint=fingerprint,
+        was=stored.game if _was_rated(stored.game) else stored.was,
+    )
+    operations: list[Operation] = [
+        Put(to_item(pool.id, changed), "#revision = :known", {"known": stored.game.revision}),
+        *ledger.append(pool.id, event),
+        *(checked.registrations if checked is not None else ()),
+        *eligibility.after_change(pool, stored.game, new, ctx),
+    ]
+    moves, guard = _move_fingerprint(pool.id, stored, changed)
+    operations += moves
+    if preview_token is not None:
+        operations.append(previews.guard(ctx, pool, preview_token))
+    try:
+        _transact(ctx, operations, guard, distinct=distinct)
+    except ConditionFailed as failure:
+        if 0 in failure.failed:
+            raise _another_revision(failure.items.get(0, {}).get("revision", stored.game.revision)) from None
+        _raise_failed(operations, failure, checked.registrations if checked is not None else ())
+    return Answer(status, read_stored(ctx, pool, changed))
+
+
+def _was_rated(game: Game) -> bool:
+    return game.rated and not game.void
+
+
+def _move_fingerprint(pool: str, stored: Stored, changed: Stored) -> tuple[list[Operation], Put | None]:
+    """A void game guards nothing; a corrected one guards its new content. ``fingerprint`` is kept only by its owner."""
+    old, new = stored.fingerprint, changed.fingerprint
+    release: list[Operation] = [Delete(keys.fingerprint(pool, old))] if old and old != new else []
+    guard = _put_fingerprint(pool, new, changed.ref) if new and new != old else None
+    return release + ([guard] if guard is not None else []), guard
+
+
+def void(
+    ctx: Context,
+    pool: Pool,
+    club: str,
+    ref: GameRef,
+    *,
+    reason: str,
+    admin: bool = False,
+    preview: bool = False,
+    preview_token: str | None = None,
+) -> Answer:
+    """Take a game back, with a reason; again: the same answer."""
+    stored = load(ctx, pool, ref)
+    if stored.game.void:
+        return Answer(200, read_stored(ctx, pool, stored))
+    new = msgspec.structs.replace(stored.game, revision=stored.game.revision + 1, void=True)
+    return _replace(
+        ctx,
+        pool,
+        stored,
+        new,
+        "voided",
+        by="admin" if admin else club,
+        reason=reason,
+        preview=preview,
+        preview_token=preview_token,
+    )
+
+
+def _open_game(ctx: Context, pool: Pool, ref: GameRef) -> tuple[Stored, dict[str, str], Settings]:
+    stored = load(ctx, pool, ref)
+    if stored.game.finished_at is not None or stored.game.void:
+        raise Problem(409, "not-open", "Only an open game can be quit.")
+    number = in_force(pool.rules, stored.game.started_at)
+    if number is None or not isinstance(pool.system, LiveSystem):
+        raise invalid([BadField("player", "no-quits", "This rule system knows no quits.")])
+    return stored, _handles_of(ctx, pool.system, stored.game.content), pool.rules[number].settings
+
+
+def quit(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int) -> Answer:  # noqa: A001
+    """A player left an open game: rated at once. The same again: 200."""
+    stored, name, _ = _open_game(ctx, pool, ref)
+    game, system = stored.game, pool.system
+    if at > ctx.clock() + FUTURE:
+        raise invalid([BadField("at", "in-the-future", "This lies more than 10 minutes in the future.")])
+    handles = system.translate(game.content, lambda s: name.get(s, s))
+    try:
+        quitted = system.with_quit(handles, player.lower(), at, game.started_at)  # type: ignore[attr-defined]
+    except RuleError as error:
+        raise invalid([BadField(e.field or "player", e.code, e.message) for e in error.errors]) from None
+    if quitted == handles:
+        return Answer(200, read_stored(ctx, pool, stored))
+    return _with_content(ctx, pool, stored, quitted, name, "quit", club, 201)
+
+
+def quit_return(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int) -> Answer:
+    """A quitter is back in time: the quit is taken back. Raises Problem 409 when too late."""
+    stored, name, settings = _open_game(ctx, pool, ref)
+    system = pool.system
+    handles = system.translate(stored.game.content, lambda s: name.get(s, s))
+    try:
+        back = system.with_return(handles, player.lower(), at, settings)  # type: ignore[attr-defined]
+    except RuleError as error:
+        if any(e.code == "back-too-late" for e in error.errors):
+            raise Problem(409, "back-too-late", error.errors[0].message) from None
+        raise invalid([BadField(e.field or "player", e.code, e.message) for e in error.errors]) from None
+    if back == handles:
+        return Answer(200, read_stored(ctx, pool, stored))
+    return _with_content(ctx, pool, stored, back, name, "returned", club, 200)
+
+
+def _with_content(
+    ctx: Context,
+    pool: Pool,
+    stored: Stored,
+    content: Content,
+    name: Mapping[str, str],
+    what: What,
+    club: str,
+    status: int,
+) -> Answer:
+    sid = {handle: s for s, handle in name.items()}
+    new = msgspec.structs.replace(
+        stored.game,
+        revision=stored.game.revision + 1,
+        content=pool.system.translate(content, lambda h: sid.get(h, h)),
+    )
+    return _replace(ctx, pool, stored, new, what, by=club, reason="", status=status)

@@ -1,0 +1,79 @@
+"""Previews: what a submission, correction, void or merge would change, before it is sent. Stores nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.ledger.events import Event
+from shared.ledger.lists import collate_plain, ordered, places
+from shared.problems import BadField, Problem, invalid
+from shared.ratings.base import PlayerState
+from shared.store import keys, ledger, people
+from shared.store.pools import Pool
+from shared.store.table import ABSENT, Check, ConditionFailed, Operation
+from shared.usecases.context import Context
+from shared.usecases.drafts import Answer
+
+
+def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
+    """The effects of events that are not stored, on the pool as it stands once all that waits is rated."""
+    from shared.usecases import rating
+
+    rating.apply(ctx, pool.id)
+    effects = rating.simulate(ctx, pool, events)
+    place = (_places(pool, effects.before), _places(pool, effects.after))
+    named = people.persons(ctx.table, effects.changed)
+    fresh = pool.system.start(None, pool.settings)
+    rows: list[dict[str, Any]] = []
+    for sid in effects.changed:
+        was, now = effects.before.get(sid), effects.after.get(sid)
+        one, two = was or fresh, now or fresh
+        rows.append(
+            {
+                "player": named[sid].handle if sid in named else sid,
+                "before": pool.system.present(one.rating, one.index) if was is not None else None,
+                "after": pool.system.present(two.rating, two.index) if now is not None else None,
+                "change": pool.system.present_change((one.rating, one.index), (two.rating, two.index)),
+                "place_before": place[0].get(sid),
+                "place_after": place[1].get(sid),
+            }
+        )
+    rows.sort(key=lambda r: (r["place_after"] or 10**9, r["player"]))
+    told: dict[str, Any] = {"games_rerated": effects.games_rerated, "players": rows}
+    if effects.held:
+        told["held"] = [{"game": ":".join(ref), "reason": reason} for ref, reason in effects.held]
+    return Answer(200, {"effects": told, "preview_token": f"v{effects.cursor.version}"})
+
+
+def _places(pool: Pool, states: Mapping[str, PlayerState]) -> dict[str, int]:
+    """Places need no names: equal ratings share one."""
+    order = ordered(pool.system, states, {}, collate_plain)
+    return places(pool.system, states, order)
+
+
+def guard(ctx: Context, pool: Pool, token: str) -> Operation:
+    """The condition that the pool has not moved since the preview.
+
+    Raises:
+        Problem: 422 for a token that is none, 409 when something waits that the preview did not know.
+    """
+    version = token[1:]
+    if not token.startswith("v") or not version.isascii() or not version.isdigit() or len(version) > 18:
+        raise invalid([BadField("preview_token", "invalid", "This is not a token of a preview.")])
+    if ledger.pending(ctx.table, pool.id):
+        raise moved()
+    if int(version) == 0:
+        return Check(keys.cursor(pool.id), ABSENT)
+    return Check(keys.cursor(pool.id), "#version = :version", {"version": int(version)})
+
+
+def moved() -> Problem:
+    """409: the pool has moved since the preview."""
+    return Problem(409, "pool-moved", "The pool has changed since the preview; please look at a new preview.")
+
+
+def raise_if_moved(operations: Sequence[Operation], failure: ConditionFailed) -> None:
+    """The problem when the failed condition was the preview's."""
+    if any(isinstance(operations[n], Check) for n in failure.failed):
+        raise moved() from failure

@@ -1,0 +1,196 @@
+"""What anybody may read: a player in a pool with his history, the list as it was last published."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from shared.ledger.explain import changes_of, translate_players
+from shared.ledger.fold import Rated
+from shared.ledger.order import instant_of, iso
+from shared.problems import BadField, invalid, not_found
+from shared.ratings.base import PlayerState, RuleSystem, Settings
+from shared.store import keys, people
+from shared.store import rated as rated_store
+from shared.store.pools import Pool
+from shared.store.rated import View
+from shared.store.table import Table
+from shared.usecases.context import Context
+from shared.usecases.games import names
+
+PAGE = 50
+"""Lines of history an answer holds."""
+
+
+def encode_cursor(text: str) -> str:
+    """A page's cursor: opaque to the reader."""
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None) -> str | None:
+    """What ``encode_cursor`` made. Raises Problem 422 for anything else."""
+    if cursor is None:
+        return None
+    try:
+        return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        raise invalid([BadField("cursor", "invalid", "This is not a cursor of an answer.")]) from None
+
+
+def record_of(state: PlayerState) -> dict[str, int]:
+    """Games, won, drawn, lost as the API shows them."""
+    return {"games": state.games, "won": state.won, "drawn": state.drawn, "lost": state.lost}
+
+
+def history_rows(
+    table: Table, pool: str, sid: str, view: View, *, before: str | None = None, limit: int | None = PAGE
+) -> tuple[list[Rated], str | None]:
+    """A player's rated moments, newest first, and where the next page begins.
+
+    One query of pointers and one batch read per page; a player of 20,000 games is read page by page.
+    """
+    rows: list[Rated] = []
+    last = before
+    want = limit if limit is not None else 10**9
+    while len(rows) < want:
+        step = min(want - len(rows), 100)
+        pointers = list(table.query(keys.history(pool, sid), after=last, forward=False, limit=step))
+        if not pointers:
+            return rows, None
+        wanted = [rated_store.rated_key(pool, item["sk"], instant_of(item["sk"])) for item in pointers]
+        found = table.batch_get(wanted)
+        for key in wanted:
+            text = view.pick(found.get(key))
+            if text is None:
+                continue
+            row = rated_store.load_rated(text)
+            if any(player == sid for player, *_ in row.after):
+                rows.append(row)
+        last = pointers[-1]["sk"]
+        if len(pointers) < step:
+            return rows, None
+    return rows, last
+
+
+def history_line(system: RuleSystem, pool: Pool, row: Rated, sid: str) -> dict[str, Any]:
+    """A line of a player's history as the API shows it, players still as server-made ids."""
+    change = next(c for c in changes_of(system, pool.rules, row) if c["player"] == sid)
+    game = f"{row.game.club}:{row.game.game_id}" if row.game is not None else None
+    return {
+        "at": change["at"],
+        "kind": change["kind"],
+        "game": game,
+        "before": change["before"],
+        "after": change["after"],
+        "change": change["change"],
+        "explanation": change["explanation"],
+    }
+
+
+def people_in(rows: Iterable[Rated], system: RuleSystem) -> set[str]:
+    """Everybody whom rows name."""
+    found: set[str] = set()
+    for row in rows:
+        found.update(player for player, *_ in row.after)
+        if row.game is not None:
+            found.update(system.mentioned(row.game.content))
+            found.update(row.alias.values())
+    return found
+
+
+def standing_body(
+    system: RuleSystem, settings: Settings, person: people.Person, state: PlayerState, place: int | None
+) -> dict[str, Any]:
+    """What the API says of a player in a pool, without his history."""
+    return {
+        "player": person.handle,
+        "name": person.name,
+        "rating": system.present(state.rating, state.index),
+        "place": place,
+        "record": record_of(state),
+        "last_played": iso(state.last_played) if state.last_played is not None else None,
+        "skill": None,
+        **system.figures(state, settings),
+    }
+
+
+def player_in_pool(ctx: Context, pool: Pool, handle: str, cursor: str | None) -> dict[str, Any]:
+    """A player in a pool, the newest lines of his history first. Raises Problem 404."""
+    before = decode_cursor(cursor)
+    person = people.find(ctx.table, handle)
+    if person is None:
+        raise not_found("player")
+    for _ in range(3):
+        try:
+            return _player(ctx, pool, person, before)
+        except rated_store.StaleView:
+            continue
+    return _player(ctx, pool, person, before)
+
+
+def _player(ctx: Context, pool: Pool, person: people.Person, before: str | None) -> dict[str, Any]:
+    system, table = pool.system, ctx.table
+    view = rated_store.read_cursor(table, pool.id).view
+    sid = survivor(table, pool.id, view, person.sid)
+    row = rated_store.read_states(table, pool.id, [sid], view).get(sid)
+    if row is None:
+        raise not_found("player in this pool")
+    rows, following = history_rows(table, pool.id, sid, view, before=before)
+    name = names(ctx, people_in(rows, system) | {sid})
+    body = standing_body(system, pool.settings, person, row.state, published_places(ctx, pool.id).get(sid))
+    lines = [history_line(system, pool, r, sid) for r in rows]
+    body["history"] = translate_players(lines, lambda s: name.get(s, s))
+    body["next"] = encode_cursor(following) if following is not None else None
+    return body
+
+
+def survivor(table: Table, pool: str, view: View, sid: str) -> str:
+    """Whom a server-made id stands for in a pool: itself, or whom it was merged into."""
+    seen = {sid}
+    while True:
+        text = view.pick(table.get(keys.aliases(pool), sid))
+        if text is None or text in seen:
+            return sid
+        sid = text
+        seen.add(sid)
+
+
+# -- the published list ------------------------------------------------------------------------------------------
+def list_key(pool: str) -> str:
+    """Where the publisher keeps the last published list, whole and compact."""
+    return f"published/{pool}/list.json"
+
+
+def published_list(ctx: Context, pool: str) -> dict[str, Any] | None:
+    """The last published list as the publisher keeps it, or None."""
+    body = ctx.data.get(list_key(pool))
+    return msgspec.json.decode(body) if body is not None else None
+
+
+def published_places(ctx: Context, pool: str) -> Mapping[str, int]:
+    """Server-made id → place in the last published list."""
+    published = published_list(ctx, pool)
+    return {row["sid"]: row["place"] for row in published["rows"]} if published else {}
+
+
+def standings(ctx: Context, pool: Pool, cursor: str | None) -> dict[str, Any]:
+    """The last published list, 100 lines an answer."""
+    text = decode_cursor(cursor)
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise invalid([BadField("cursor", "invalid", "This is not a cursor of an answer.")])
+    first = int(text or 0)
+    published = published_list(ctx, pool.id)
+    if published is None:
+        return {"publication": None, "standings": [], "next": None}
+    rows: Sequence[Mapping[str, Any]] = [r for r in published["rows"] if r["listed"]]
+    page = rows[first : first + 100]
+    following = encode_cursor(str(first + 100)) if first + 100 < len(rows) else None
+    return {
+        "publication": published["publication"],
+        "standings": [r["public"] for r in page],
+        "next": following,
+    }
