@@ -128,7 +128,11 @@ class Emulator:
                 process.wait(STOPPED_WITHIN)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+                process.wait()
+                deadline = time.monotonic() + STOPPED_WITHIN
+                while time.monotonic() < deadline:  # until the last worker is gone too
+                    os.killpg(process.pid, 0)
+                    time.sleep(0.01)
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
