@@ -91,6 +91,11 @@ def published(pool_id: str) -> Key:
     return f"POOL#{pool_id}", "PUBLISHED"
 
 
+def frozen(pool_id: str) -> Key:
+    """Up to which closing a pool's lists are frozen."""
+    return f"POOL#{pool_id}", "FROZEN"
+
+
 def game(pool_id: str, club_id: str, game_id: str) -> Key:
     """A game: its current revision and the list of all."""
     return f"GAME#{pool_id}#{club_id}#{game_id}", META

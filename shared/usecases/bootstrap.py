@@ -83,6 +83,7 @@ def build(settings: Settings) -> Context:
         data=Bucket(cast("Any", storage), settings.data_bucket),
         site=Bucket(cast("Any", storage), settings.site_bucket),
         ask_to_publish=lambda pool, delay: publish({"pool": pool}, delay),
+        publish_delay=settings.publish_delay_seconds,
         report_failure=report_failure,
         site_origin=settings.site_origin,
     )

@@ -42,6 +42,8 @@ class Context:
     token: Callable[[int], str] = random_token
     ask_to_publish: Callable[[str, int], None] = _nobody_listens
     """Wake the publisher for a pool after a delay in seconds."""
+    publish_delay: int = 60
+    """Seconds for which a pool's changes are gathered before its pages are written."""
     report_failure: Callable[[str, str], None] = _nobody_listens
     """A pool could not be rated for an unexpected reason: dead letter and alarm."""
     site_origin: str = ""

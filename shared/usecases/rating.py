@@ -11,7 +11,7 @@ Two ways lead there, and both end in one transaction that is conditional on the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,6 +63,7 @@ from shared.store.table import (
     Table,
     Update,
 )
+from shared.usecases import wake
 from shared.usecases.context import Context
 
 INBOX_LIMIT = 2000
@@ -141,7 +142,7 @@ def apply(ctx: Context, pool_id: str, now: int | None = None) -> Applied:
             if overtaken > 50:
                 raise
     if result.changed:
-        ctx.ask_to_publish(pool_id, -1)
+        wake.ask(ctx, pool_id)
     return result
 
 
@@ -328,7 +329,7 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
             plan.resets.append(Reset(event.value["at"], event.player))
             mentioned.add(event.player)
         elif event.kind == "start":
-            plan.starts.append(_start_of(run, event))
+            plan.starts.append(start_of(run.pool, event))
             mentioned.add(event.player)
         elif event.kind != "game" or event.game is None:
             return None
@@ -368,10 +369,10 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
     return plan
 
 
-def _start_of(run: Run, event: Event) -> Start:
-    system = run.pool.system
-    model = system.start_model.model_validate(event.value)
-    return Start(event.player, system.start(model, run.pool.settings), event.accepted_at)
+def start_of(pool: Pool, event: Event) -> Start:
+    """The carried-over rating of a start event."""
+    model = pool.system.start_model.model_validate(event.value)
+    return Start(event.player, pool.system.start(model, pool.settings), event.accepted_at)
 
 
 def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
@@ -659,6 +660,11 @@ def _read_old(run: Run, index: Index, boundary: str, start_month: str) -> _Old:
     return old
 
 
+def _ref(sk: str) -> GameRef:
+    club, game_id = sk.split("#")
+    return (club, game_id)
+
+
 def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
     """Open and held games, aliases: all of them, they are few."""
     table, pool, view = run.table, run.pool.id, run.cursor.view
@@ -673,7 +679,7 @@ def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
             if pk == keys.aliases(pool):
                 old.aliases[item["sk"]] = text
                 continue
-            ref: GameRef = tuple(item["sk"].split("#"))  # type: ignore[assignment]
+            ref = _ref(item["sk"])  # type: ignore[assignment]
             if pk == keys.open_games(pool):
                 row = msgspec.json.decode(text, type=OpenRow)
                 old.games[ref] = row.game
@@ -723,7 +729,7 @@ def _tell(run: Run, old: _Old, events: Iterable[Event]) -> None:
             reset = Reset(event.value["at"], event.player)
             old.resets[reset] = reset
         elif event.kind == "start":
-            old.carried[event.player] = _start_of(run, event)
+            old.carried[event.player] = start_of(run.pool, event)
         elif event.kind == "merge":
             old.aliases[event.player] = event.value["into"]
         elif event.kind == "unmerge":
@@ -749,11 +755,21 @@ def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: in
     _write_replay(run, events, _fold_again(run, events, current, due, dry=False), due)
 
 
-def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due: int, *, dry: bool) -> _Replay:
-    pool = run.pool
-    index = store.read_index(run.table, pool.id)
-    rebuild = any(e.kind == "rebuild" for e in current)
-    touched = BEGINNING if rebuild else min([_touched(e) for e in current], default=END)
+@dataclass
+class _Prepared:
+    """All that a fold from a checkpoint needs."""
+
+    index: Index
+    checkpoint: Checkpoint | None
+    boundary: str
+    old: _Old
+    fold: Fold
+    story: Story
+
+
+def _prepare(run: Run, touched: int, events: Sequence[Event], current: Sequence[Event], *, rebuild: bool) -> _Prepared:
+    """Read what lies behind the last checkpoint before ``touched``, and put the new events into it."""
+    index = store.read_index(run.table, run.pool.id)
     checkpoint, states = _checkpoint_before(run, index, touched)
     boundary = after_closing(checkpoint.at) if checkpoint else ""
     old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "")
@@ -766,21 +782,41 @@ def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due
     if checkpoint is not None:
         _bring_in(run, fold, starts, aliases, checkpoint.at)
         starts = []
-    story = Story(
-        [g for ref, g in old.games.items() if ref not in old.kept_held],
-        starts,
-        list(old.resets.values()),
-        aliases,
-        old.starts,
-    )
-    first = None if checkpoint is None else closing_boundary(checkpoint.at)
-    new, last, marks = _run_fold(run, fold, story, checkpoint, due, first=first, dry=dry)
+    games = [g for ref, g in old.games.items() if ref not in old.kept_held]
+    story = Story(games, starts, list(old.resets.values()), aliases, old.starts)
+    return _Prepared(index, checkpoint, boundary, old, fold, story)
+
+
+def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due: int, *, dry: bool) -> _Replay:
+    pool = run.pool
+    rebuild = any(e.kind == "rebuild" for e in current)
+    touched = BEGINNING if rebuild else min([_touched(e) for e in current], default=END)
+    ready = _prepare(run, touched, events, current, rebuild=rebuild)
+    old = ready.old
+    new, last, marks = _run_fold(run, ready.fold, ready.story, ready.checkpoint, due, dry=dry)
     for ref in old.kept_held:
         key = (keys.held(pool.id), "#".join(ref))
         new.rows[key] = old.rows[key]
     for player, into in old.aliases.items():
         new.rows[(keys.aliases(pool.id), player)] = into
-    return _Replay(index, boundary, old, new, fold.states, last, marks, rebuild)
+    return _Replay(ready.index, ready.boundary, old, new, ready.fold.states, last, marks, rebuild)
+
+
+def closings_since(ctx: Context, pool: Pool, since: int) -> Iterator[Closed]:
+    """The closings at and after an instant with the states of all players right after each, as the ledger has it now.
+
+    For lists of past months. The states belong to the fold: read them before taking the next closing.
+    """
+    cursor = store.read_cursor(ctx.table, pool.id)
+    if cursor.closed_until is None:
+        return
+    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock())
+    ready = _prepare(run, since - 1, [], [], rebuild=False)
+    first = None if ready.checkpoint is None else closing_boundary(ready.checkpoint.at)
+    after = ready.checkpoint.at if ready.checkpoint else None
+    for what in ready.fold.run(ready.story, since=first, closings_after=after, closed_until=cursor.closed_until):
+        if isinstance(what, Closed) and what.at >= since:
+            yield what
 
 
 def _checkpoint_before(run: Run, index: Index, touched: int) -> tuple[Checkpoint | None, dict[str, PlayerState]]:
@@ -812,11 +848,12 @@ class _New:
 
 
 def _run_fold(
-    run: Run, fold: Fold, story: Story, checkpoint: Checkpoint | None, due: int, first: Any, *, dry: bool
+    run: Run, fold: Fold, story: Story, checkpoint: Checkpoint | None, due: int, *, dry: bool
 ) -> tuple[_New, dict[str, str], list[Checkpoint]]:
     """The fold's rows, each player's last order, and the checkpoints on the way."""
     pool = run.pool
     new = _New(head=after_closing(checkpoint.at) if checkpoint else "")
+    first = None if checkpoint is None else closing_boundary(checkpoint.at)
     last: dict[str, str] = {}
     marks: list[Checkpoint] = []
     previous = checkpoint
@@ -898,7 +935,9 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     players = {sid for row in changed for sid, *_ in row.after}
     total, count = _state_rows(run, draft, players, replay)
     games = {(r.game.club, r.game.game_id) for r in changed if r.game is not None}
-    games |= {tuple(sk.split("#")) for pk, sk in draft.rows if pk in (keys.open_games(pool.id), keys.held(pool.id))}
+    for pk, sk in draft.rows:
+        if pk in (keys.open_games(pool.id), keys.held(pool.id)):
+            games.add(_ref(sk))
     kept = [c for c in index.checkpoints if boundary and c.at <= instant_of(boundary)]
     checkpoints = _thinned([*kept, *replay.marks])
     finishes = _finishes(new.rated.values()) - _finishes(old.rated.values())
@@ -1085,6 +1124,6 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
     held = [
         (ref, msgspec.json.decode(text, type=HeldRow).reason)
         for (pk, sk), text in replay.new.rows.items()
-        if pk == keys.held(pool.id) and (ref := (sk.split("#")[0], sk.split("#")[1])) in mine
+        if pk == keys.held(pool.id) and (ref := _ref(sk)) in mine
     ]
     return Effects(cursor, len(rerated), sorted(changed), before, after, held)

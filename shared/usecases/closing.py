@@ -1,0 +1,116 @@
+"""Closing months: ratings brought up to the closing, the month's list frozen for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shared.ledger import calendar
+from shared.ledger.events import Event
+from shared.ledger.fold import Closed, Fold, Reset, Start, Story
+from shared.ratings.base import MICROSECONDS, Game, PlayerState
+from shared.store import keys, ledger, pools
+from shared.store import rated as store
+from shared.store.pools import Pool
+from shared.store.table import ConditionFailed, Update
+from shared.usecases import rating, wake
+from shared.usecases.context import Context
+
+SETTLING = 60 * MICROSECONDS
+"""A list is frozen only so long after the closing: a request that was accepted just before it is stored by then."""
+
+
+def frozen_key(pool: str, month: str) -> str:
+    """Where a frozen list is kept: server-made ids and numbers, no names."""
+    return f"frozen/{pool}/{month}"
+
+
+def close(ctx: Context, pool_id: str, now: int | None = None) -> list[str]:
+    """Close a pool's months that have ended by ``now`` in its time zone; the months frozen by this call.
+
+    Twice, late or missed: the same ratings, the same lists.
+    """
+    moment = ctx.clock() if now is None else now
+    rating.apply(ctx, pool_id, moment)
+    pool = pools.load(ctx.table, pool_id)
+    if pool is None:
+        raise KeyError(pool_id)
+    frozen = freeze(ctx, pool, moment)
+    if frozen:
+        wake.ask(ctx, pool_id)
+    return frozen
+
+
+def freeze(ctx: Context, pool: Pool, now: int) -> list[str]:
+    """Freeze the list of every month that ended since the pool was opened and has none yet."""
+    key = keys.frozen(pool.id)
+    item = ctx.table.get(*key) or {}
+    after = item.get("until", pool.created_at)
+    done: list[str] = []
+    for at, day in calendar.closings(after, now - SETTLING, pool.time_zone):
+        month = calendar.closed_month(day)
+        if ctx.data.get(frozen_key(pool.id, month)) is None:
+            store.put_checkpoint(ctx.data, frozen_key(pool.id, month), states_at(ctx, pool, at))
+        try:
+            ctx.table.write(Update(key, "SET #until = :at", {"at": at}, "attribute_not_exists(#until) OR #until < :at"))
+        except ConditionFailed:
+            continue
+        done.append(month)
+    return done
+
+
+def states_at(ctx: Context, pool: Pool, closing: int) -> Mapping[str, PlayerState]:
+    """The states after a closing by the events that were accepted before its instant.
+
+    Where nothing accepted later is in yet, the checkpoint of that closing is just that; else the ledger is folded.
+    """
+    cursor = store.read_cursor(ctx.table, pool.id)
+    if cursor.newest < closing and not ledger.pending(ctx.table, pool.id):
+        for checkpoint in store.read_index(ctx.table, pool.id).checkpoints:
+            if checkpoint.at == closing:
+                states = store.get_checkpoint(ctx.data, checkpoint.key)
+                if states is not None:
+                    return states
+    return fold_until(ctx, pool, [e for e in rating.read_ledger(ctx, pool) if e.accepted_at < closing], closing)
+
+
+def fold_until(ctx: Context, pool: Pool, events: list[Event], closing: int) -> Mapping[str, PlayerState]:
+    """The states right after a closing by these events alone."""
+    games: dict[tuple[str, str], Game] = {}
+    starts: dict[str, Start] = {}
+    resets: list[Reset] = []
+    aliases: dict[str, str] = {}
+    for event in sorted(events, key=lambda e: e.id):
+        if event.game is not None:
+            ref = (event.game.club, event.game.game_id)
+            if ref not in games or games[ref].revision < event.game.revision:
+                games[ref] = event.game
+        elif event.kind == "start":
+            starts[event.player] = rating.start_of(pool, event)
+        elif event.kind == "rank-me" and not event.value["on"]:
+            resets.append(Reset(event.value["at"], event.player))
+        elif event.kind == "merge":
+            aliases[event.player] = event.value["into"]
+        elif event.kind == "unmerge":
+            aliases.pop(event.player, None)
+    fold = Fold(pool.system, pool.rules, pool.time_zone)
+    story = Story(games.values(), list(starts.values()), resets, rating.follow(aliases))
+    for what in fold.run(story, closings_after=None, closed_until=closing):
+        if isinstance(what, Closed) and what.at == closing:
+            return dict(what.states)
+    return {}
+
+
+def is_frozen(pool: Pool, closing: int) -> bool:
+    """Whether the list of a closing is frozen (else reconstructed): the pool was open before it."""
+    return closing > pool.created_at
+
+
+def frozen_states(ctx: Context, pool: str, month: str) -> dict[str, PlayerState] | None:
+    """The states of a frozen list, or None when there is none."""
+    return store.get_checkpoint(ctx.data, frozen_key(pool, month))
+
+
+def closing_of(month: str, time_zone: str) -> int:
+    """The closing that ends a month."""
+    year, number = calendar.next_month(int(month[:4]), int(month[5:]))
+    return calendar.closing_instant(year, number, time_zone)
