@@ -112,10 +112,8 @@ class Server:
             clear_untrusted_proxy_headers=False, max_request_body_size=64 * 1024 * 1024,
         )  # fmt: skip
         self.port: int = self._server.effective_port
-        self._thread = threading.Thread(target=self._server.run, name="gateway", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._server.run, name="gateway", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening. The threads are daemons: nobody waits for readers who keep their connection."""
         self._server.close()
-        self._thread.join(timeout=5)
