@@ -1,0 +1,124 @@
+"""Ratings as readers see them: columns, rounding, movement. Knows no rule system by name, only what each presents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from shared.ratings.base import MILLION, Rating
+from site_builder.views import Band, PoolView, Standing
+from site_builder.words import MINUS, Words
+
+MOST_DECIMALS = 6
+
+
+def N_(text: str) -> str:  # noqa: N802 - gettext's name for "translate later"
+    """Mark a text for extraction."""
+    return text
+
+
+COLUMNS = {"rating": N_("Rating"), "rank": N_("Rank"), "index": N_("Index")}
+
+
+class Row(NamedTuple):
+    """A line of a list, ready to print."""
+
+    standing: Standing
+    rating: str
+    second: str
+    """The second number of a rating (an index); empty when there is none."""
+    moved: int
+    """Places up (positive) or down since the last closing."""
+    gained: str
+    """Rating since the last closing, with sign; empty when nothing changed."""
+    new: bool
+    """Was not in the list at the last closing."""
+    record: str
+    last: str
+    spark: str
+
+
+class Figures:
+    """How one pool's ratings are written in one language."""
+
+    def __init__(self, pool: PoolView, words: Words) -> None:
+        self.pool, self.words = pool, words
+        system = pool.rule_system
+        one = system.present(MILLION, 0)
+        self.columns: tuple[str, ...] = tuple(one)
+        self.unit = MILLION // int(one[self.columns[0]])
+        """What a shown point is, in the units of the fold."""
+        self.decimals = system.shown_decimals
+
+    @cached_property
+    def headings(self) -> tuple[str, ...]:
+        """Names of the columns of a rating."""
+        return tuple(self.words.gettext(COLUMNS.get(c, c.capitalize())) for c in self.columns)
+
+    @property
+    def paired(self) -> bool:
+        """True when a rating is two numbers."""
+        return len(self.columns) > 1
+
+    def first(self, rating: int, decimals: int | None = None) -> str:
+        """The rating, or the rank."""
+        return self.words.scaled(rating, self.unit, self.decimals if decimals is None else decimals, group=False)
+
+    def show(self, rating: Rating, decimals: int | None = None) -> str:
+        """``1536``; ``562 / 411``."""
+        text = self.first(rating[0], decimals)
+        return f"{text} / {rating[1]}" if self.paired else text
+
+    def exact(self, rating: Rating) -> str:
+        """With three decimals where there are any."""
+        return self.show(rating, 3 if self.unit > 1 else 0)
+
+    def delta(self, before: Rating | None, after: Rating, decimals: int = 1) -> str:
+        """The change of the first number, with its sign; ``+12.4``."""
+        if before is None:
+            return ""
+        return self.words.scaled(after[0] - before[0], self.unit, decimals if self.unit > 1 else 0, sign=True)
+
+    def change(self, before: Rating | None, after: Rating, decimals: int = 1) -> str:
+        """The change of both numbers: ``+42 / −42``."""
+        text = self.delta(before, after, decimals)
+        if before is None or not self.paired:
+            return text
+        moved = after[1] - before[1]
+        return f"{text} / {'+' if moved > 0 else MINUS if moved < 0 else '±'}{abs(moved)}"
+
+    def printed(self, standings: Sequence[Standing], around: tuple[Standing | None, Standing | None]) -> list[str]:
+        """The ratings of a list; neighbours that print alike but differ get decimals until they do not."""
+        before, after = around
+        line = [s.rating for s in (before, *standings, after) if s is not None]
+        offset = 1 if before is not None else 0
+        decimals = [self.decimals] * len(line)
+        if self.unit > 1:
+            for number in range(len(line) - 1):
+                one, two = line[number], line[number + 1]
+                if one == two:
+                    continue
+                need = next(
+                    (d for d in range(self.decimals, MOST_DECIMALS) if self.first(one, d) != self.first(two, d)),
+                    MOST_DECIMALS,
+                )
+                decimals[number] = max(decimals[number], need)
+                decimals[number + 1] = max(decimals[number + 1], need)
+            same: dict[int, int] = {}
+            for rating, need in zip(line, decimals, strict=True):
+                same[rating] = max(need, same.get(rating, 0))
+            decimals = [same[rating] for rating in line]
+        return [self.first(s.rating, decimals[n + offset]) for n, s in enumerate(standings)]
+
+    def band_name(self, band: Band) -> str:
+        """A tier's name in the language, else in the first there is."""
+        name = band.names.get(self.words.language) or next(iter(band.names.values()), "")
+        return f"{band.symbol} {name}".strip()
+
+    def band_of(self, rating: int) -> Band | None:
+        """The tier of a rating."""
+        for band in self.pool.bands:
+            if (band.lower is None or rating >= band.lower) and (band.upper is None or rating < band.upper):
+                return band
+        return None

@@ -1,0 +1,530 @@
+"""One function per kind of page. Each gives every object of that page: a language each, and the data beside it.
+
+Same input, same bytes. Nothing is looked up anywhere: what a page shows is in its view.
+
+``/``                          ``home_pages``          pools; with 404, ``/site.json``, ``/robots.txt``
+``/{pool}/``                   ``list_pages``          a page of the list, and its JSON
+``/{pool}/players/{player}/``  ``player_pages``        with JSON and Atom feed
+``/{pool}/games/{club}/{g}/``  ``game_pages``
+``/{pool}/lists/``             ``index_pages``         all months, clubs, groups, tournaments, years
+``/{pool}/lists/2026-11/``     ``month_pages``
+``/{pool}/clubs/{club}/``      ``label_pages``         and groups, tournaments, years
+``/{pool}/changes/``           ``changes_pages``
+``/{pool}/rules/``             ``rules_pages``
+``/{pool}/calculator/``        ``calculator_pages``
+``/{pool}/statistics/``        ``statistics_pages``
+``/embed/{pool}/``             ``embed_pages``
+``/{pool}/feed.xml``           ``feed_pages``
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.bccache import Bucket
+from jinja2.runtime import Context
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup, escape
+
+from shared.ledger.calendar import day_of
+from shared.ledger.order import iso
+from shared.ratings.base import Settings
+from site_builder import charts, data, statistics
+from site_builder.addresses import Addresses, key, prefix
+from site_builder.assets import asset
+from site_builder.figures import Figures, Row
+from site_builder.views import (
+    ChangeNote,
+    GameChange,
+    GameLine,
+    GamePage,
+    IndexPage,
+    LabelPage,
+    MonthPage,
+    Page,
+    Person,
+    PlayerPage,
+    PoolSummary,
+    PoolView,
+    SiteView,
+    Standing,
+    StatisticsPage,
+)
+from site_builder.words import Words, words
+
+HTML = "text/html; charset=utf-8"
+ATOM = "application/atom+xml; charset=utf-8"
+ACCENTS = 8
+PAGE_SIZE = 100
+"""Players on a page of a list."""
+TEMPLATES = [str(Path(__file__).parent / "templates")]
+"""Where templates are looked for; an operator's own rule system puts its folder in front (``add_templates``)."""
+
+
+class _Compiled(BytecodeCache):
+    """Compile each template once, not once per language."""
+
+    def __init__(self) -> None:
+        self._code: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+_compiled = _Compiled()
+
+
+def add_templates(folder: str) -> None:
+    """Look for templates there first: ``rules/{system}.html`` and ``calculator/{system}.html`` of another system."""
+    TEMPLATES.insert(0, folder)
+    _environment.cache_clear()
+
+
+@cache
+def _environment(language: str) -> Environment:
+    text = words(language)
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        extensions=["jinja2.ext.i18n"],
+        bytecode_cache=_compiled,
+    )
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.install_gettext_callables(text.gettext, text.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    environment.globals.update(words=text, asset=asset, iso=iso, who=_who)
+    environment.filters.update(xml=_xml)
+    return environment
+
+
+def _xml(text: str) -> Markup:
+    """Escaped, without the characters that XML has no way to hold."""
+    fit = "".join(c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff"))
+    return escape(fit)
+
+
+@pass_context
+def _who(context: Context, id: str | None) -> Markup:
+    """A player by the id that content and explanations use, linked to his page."""
+    people: Mapping[str, Person] = context.get("people") or {}
+    person = people.get(id or "") or Person(None, id or "")
+    return _link(context, person)
+
+
+def _link(context: Context, person: Person) -> Markup:
+    name = person.name or person.handle or context["_"]("a former player")
+    if person.handle is None:
+        return Markup('<span dir="auto">{}</span>').format(name)
+    return Markup('<a href="{}" dir="auto">{}</a>').format(context["to"].player(person.handle), name)
+
+
+@pass_context
+def _person(context: Context, person: Person) -> Markup:
+    return _link(context, person)
+
+
+def accent(pool: PoolView | PoolSummary) -> int:
+    """Which of the colours is the pool's."""
+    chosen = getattr(pool, "accent", None)
+    return int(chosen) % ACCENTS if chosen is not None else crc32(pool.id.encode()) % ACCENTS
+
+
+class _Rules:
+    """What a rule system's template says, with ``rules/_default.html`` for what it leaves unsaid."""
+
+    def __init__(self, language: str, system: str, context: dict[str, Any]) -> None:
+        environment = _environment(language)
+        self._own = environment.get_template(f"rules/{system}.html").make_module(context)
+        self._default = environment.get_template("rules/_default.html").make_module(context)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name, None) or getattr(self._default, name)
+
+
+def _render(template: str, language: str, context: dict[str, Any]) -> bytes:
+    environment = _environment(language)
+    return environment.get_template(template).render(context).encode()
+
+
+def _languages(pool: PoolView) -> tuple[str, ...]:
+    return pool.languages or ("en",)
+
+
+def _pool_pages(
+    site: SiteView, pool: PoolView, template: str, where: Callable[[Addresses], str], make: Callable[[Words, Figures], dict[str, Any]]
+) -> Iterator[Page]:
+    """A page of a pool in each of its languages."""
+    alternates = [
+        (language, words(language).name, where(Addresses(pool, language))) for language in _languages(pool)
+    ]
+    for language, _, address in alternates:
+        text = words(language)
+        figures = Figures(pool, text)
+        context = {
+            "site": site,
+            "pool": pool,
+            "language": language,
+            "home": prefix(site.languages, language) if language in site.languages else "/",
+            "to": Addresses(pool, language),
+            "figures": figures,
+            "tz": pool.time_zone,
+            "address": address,
+            "alternates": alternates,
+            "accent": accent(pool),
+            "person": _person,
+            "people": {},
+            "date": lambda at, text=text: text.date_at(at, pool.time_zone),
+            "short_date": lambda at, text=text: text.short_day(day_of(at, pool.time_zone)),
+            "moment": lambda at, text=text: text.moment_at(at, pool.time_zone),
+            "since": None
+            if pool.last_closing is None
+            else text.day_month(day_of(pool.last_closing, pool.time_zone)),
+            **make(text, figures),
+        }
+        context["rules_of"] = _Rules(language, pool.system, context)
+        yield Page(key(address), HTML, _render(template, language, context))
+
+
+def _rows(
+    pool: PoolView,
+    figures: Figures,
+    standings: Sequence[Standing],
+    around: tuple[Standing | None, Standing | None] = (None, None),
+    label: str | None = None,
+) -> list[Row]:
+    text = figures.words
+    rows = []
+    for line, rating in zip(standings, figures.printed(standings, around), strict=True):
+        record: Sequence[int] = line.labels.get(label or "") or (line.games, line.won, line.drawn, line.lost)
+        moved = 0 if line.place is None or line.previous_place is None else line.previous_place - line.place
+        changed = line.previous is not None and line.previous[0] != line.rating
+        rows.append(
+            Row(
+                line,
+                rating,
+                str(line.index) if figures.paired else "",
+                moved,
+                figures.delta(line.previous, (line.rating, line.index), 0) if changed else "",
+                line.previous is None,
+                "–".join(str(number) for number in record[1:4]),
+                "" if line.last_played is None else text.short_day(day_of(line.last_played, pool.time_zone)),
+                charts.sparkline(line.spark),
+            )
+        )
+    return rows
+
+
+def pages_needed(players: int, size: int = PAGE_SIZE) -> int:
+    """How many pages a list of so many players has; at least one."""
+    return max(1, -(-players // size))
+
+
+# -- home ----------------------------------------------------------------------------------------------------------
+
+
+def home_pages(site: SiteView) -> Iterator[Page]:
+    """The home page in every language, ``404.html``, ``site.json``, ``robots.txt``. Written last of all pages."""
+    alternates = [(code, words(code).name, prefix(site.languages, code)) for code in site.languages]
+    for language, _, address in alternates:
+        text = words(language)
+        pools = []
+        for summary in site.pools:
+            shown = language if language in summary.languages else next(iter(summary.languages), "en")
+            pool = PoolView(
+                summary.id, summary.name, summary.system, summary.time_zone, summary.languages, ({"from": "1900-01-01"},), 0
+            )
+            figures = Figures(pool, text)
+            about = _Rules(language, summary.system, {"figures": figures, "pool": pool})
+            rows = _rows(pool, figures, summary.leaders)
+            pools.append((summary, Addresses(pool, shown), accent(summary), rows, figures, about))
+        context = {
+            "site": site,
+            "language": language,
+            "home": address,
+            "address": address,
+            "alternates": alternates,
+            "accent": 0,
+            "pool": None,
+            "pools": pools,
+            "short_day": lambda at, tz, text=text: text.short_day(day_of(at, tz)),
+        }
+        yield Page(key(address), HTML, _render("home.html", language, context))
+        if address == "/":
+            yield Page("404.html", HTML, _render("404.html", language, {**context, "alternates": []}))
+    yield data.site_json(site)
+    robots = f"User-agent: *\nAllow: /\nSitemap: {site.origin}/sitemap.xml\n"
+    yield Page("robots.txt", "text/plain; charset=utf-8", robots.encode())
+
+
+# -- lists ---------------------------------------------------------------------------------------------------------
+
+
+def list_pages(
+    site: SiteView,
+    pool: PoolView,
+    standings: Sequence[Standing],
+    number: int = 1,
+    pages: int = 1,
+    *,
+    variant: str = "main",
+    variants: Sequence[str] = (),
+    recent: Sequence[GameLine] = (),
+    around: tuple[Standing | None, Standing | None] = (None, None),
+) -> Iterator[Page]:
+    """A page of the list in every language, and its JSON.
+
+    Args:
+        standings: the players of this page, at most ``PAGE_SIZE``.
+        variant: ``main``, or a list apart: ``new``, ``established``, ``inactive``, ``unlisted`` (too few games).
+        variants: those of the lists apart that exist, for the tabs.
+        recent: the newest games, on page 1.
+        around: the last player of the page before and the first of the page after, so that ratings that print alike
+            on both sides of the cut are told apart.
+    """
+    if variant == "main" and number == 1:
+        shown: Sequence[GameLine] = recent
+    else:
+        shown = ()
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        return {
+            "rows": _rows(pool, figures, standings, around),
+            "number": number,
+            "pages": pages,
+            "list_address": lambda page: Addresses(pool, text.language).list(page, variant),
+            "variant": variant,
+            "variants": variants,
+            "recent": shown,
+        }
+
+    yield from _pool_pages(site, pool, "list.html", lambda to: to.list(number, variant), make)
+    yield data.standings_json(pool, standings, number, pages, variant)
+
+
+def embed_pages(site: SiteView, pool: PoolView, standings: Sequence[Standing]) -> Iterator[Page]:
+    """``/embed/{pool}/``: the first players in a page to put into another site's frame."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        return {"rows": _rows(pool, figures, standings)}
+
+    def where(to: Addresses) -> str:
+        return prefix(_languages(pool), to.language) + f"embed/{pool.id}/"
+
+    yield from _pool_pages(site, pool, "embed.html", where, make)
+
+
+def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Page]:
+    """A page of a month's list. JSON and CSV hold the whole list: ``data.month_json``, ``data.month_csv``."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        return {
+            "month": month,
+            "rows": _rows(pool, figures, month.standings),
+            "number": month.page,
+            "pages": month.pages,
+            "month_address": lambda page: Addresses(pool, text.language).month(month.month, page),
+        }
+
+    yield from _pool_pages(site, pool, "month.html", lambda to: to.month(month.month, month.page), make)
+
+
+def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Page]:
+    """A page of the list of a club, group, tournament or year."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        name = f"{label.kind}:{label.id}"
+        rows = _rows(pool, figures, label.standings, label=name)
+        tallied = any(any(line.labels.get(name, ())[4:6]) for line in label.standings)
+        return {
+            "label": label,
+            "label_key": name,
+            "rows": rows,
+            "number": label.page,
+            "pages": label.pages,
+            "tallied": tallied,
+            "label_address": lambda page: Addresses(pool, text.language).label(label.kind, label.id, page),
+        }
+
+    yield from _pool_pages(site, pool, "label.html", lambda to: to.label(label.kind, label.id, label.page), make)
+
+
+def index_pages(site: SiteView, pool: PoolView, index: IndexPage) -> Iterator[Page]:
+    """All lists of the pool."""
+    yield from _pool_pages(site, pool, "lists.html", lambda to: to.section("lists"), lambda *_: {"index": index})
+
+
+# -- players and games ---------------------------------------------------------------------------------------------
+
+
+def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[Page]:
+    """A player's page in every language, his JSON and his feed. Says nothing that another's game would change."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        bands = [(band.lower, band.upper, figures.band_name(band)) for band in pool.bands]
+        chart = charts.line_chart(
+            [(at, rating) for at, rating, _ in page.series], figures.unit, pool.time_zone, text.months_short, bands
+        )
+        about = {
+            "@context": "https://schema.org",
+            "@type": "Person",
+            "name": page.standing.name,
+            "url": site.origin + Addresses(pool, text.language).player(page.standing.player),
+            "memberOf": [{"@type": "Organization", "name": name} for _, name in page.clubs],
+        }
+        return {"page": page, "standing": page.standing, "chart": chart, "person_ld": htmlsafe_json_dumps(about)}
+
+    handle = page.standing.player
+    yield from _pool_pages(site, pool, "player.html", lambda to: to.player(handle), make)
+    yield data.player_json(pool, page)
+    first = _languages(pool)[0]
+    text, to = words(first), Addresses(pool, first)
+    figures = Figures(pool, text)
+    entries = [
+        {
+            "title": f"{figures.show(line.after)} ({figures.change(line.before, line.after)})",
+            "address": to.game(line.club, line.game_id) if line.club and line.game_id else to.player(handle),
+            "id": f"{to.player(handle)}#{line.at}-{line.kind}-{line.club or ''}-{line.game_id or ''}",
+            "at": iso(line.at),
+        }
+        for line in page.history[:30]
+        if line.kind != "start"
+    ]
+    yield _feed(
+        site, first, f"{pool.id}/players/{handle}/feed.xml", f"{page.standing.name} – {pool.name}", to.player(handle), entries
+    )
+
+
+def _explained(rules_of: _Rules, changes: Sequence[GameChange]) -> list[tuple[list[GameChange], Markup]]:
+    """The changes with their explanations; players whom the same words explain (partners, mostly) stand together."""
+    told: list[tuple[list[GameChange], Markup]] = []
+    for change in changes:
+        text = Markup(rules_of.explain(change, change.explanation))  # noqa: S704 - made by an escaping template
+        for others, known in told:
+            if known == text and others[0].kind == change.kind:
+                others.append(change)
+                break
+        else:
+            told.append(([change], text))
+    return told
+
+
+def game_pages(site: SiteView, pool: PoolView, game: GamePage) -> Iterator[Page]:
+    """A game with the explanation of every change, in every language."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        number = game.rules % len(pool.rules)
+        return {
+            "game": game,
+            "explained": _explained,
+            "people": game.people,
+            "rules": pool.rules[number],
+            "rules_number": number + 1,
+            "settings": _settings(pool.settings_at(number)),
+        }
+
+    yield from _pool_pages(site, pool, "game.html", lambda to: to.game(game.club, game.game_id), make)
+
+
+# -- the rest ------------------------------------------------------------------------------------------------------
+
+
+def changes_pages(site: SiteView, pool: PoolView, notes: Sequence[ChangeNote]) -> Iterator[Page]:
+    """Corrections, voids, merges with their reasons, newest first."""
+    yield from _pool_pages(site, pool, "changes.html", lambda to: to.section("changes"), lambda *_: {"notes": notes})
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    return settings.model_dump(mode="json")
+
+
+def rules_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
+    """The rules in words and formulas, every number from the pool's settings, and how they changed over time."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        dated = [(entry["from"], _settings(pool.settings_at(number))) for number, entry in enumerate(pool.rules)]
+        return {"dated": dated, "settings": dated[-1][1]}
+
+    yield from _pool_pages(site, pool, "rules.html", lambda to: to.section("rules"), make)
+
+
+def calculator_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
+    """The calculator: works with a script; without it the page explains the way by the API."""
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        settings = _settings(pool.settings_at())
+        return {
+            "settings": settings,
+            "settings_json": json.dumps(settings, ensure_ascii=False, separators=(",", ":")),
+            "script": asset(f"calculator/{pool.system}.js"),
+            "start": figures.first(pool.rule_system.start(None, pool.settings_at()).rating),
+            "start_index": pool.rule_system.start(None, pool.settings_at()).index,
+        }
+
+    yield from _pool_pages(site, pool, "calculator.html", lambda to: to.section("calculator"), make)
+
+
+def statistics_pages(site: SiteView, pool: PoolView, page: StatisticsPage) -> Iterator[Page]:
+    """Ratings spread out, activity by month, and how well the ratings foretell results."""
+    honesty = statistics.honesty(page.scores)
+
+    def make(text: Words, figures: Figures) -> dict[str, Any]:
+        spread = statistics.distribution(page.ratings, figures.unit)
+        drawn = [(text.number(low, group=False), count) for low, count in spread]
+        months = [(text.month(month), games) for month, games, _ in page.activity[-36:]]
+        return {
+            "page": page,
+            "spread": drawn,
+            "spread_chart": charts.bars(drawn),
+            "activity_chart": charts.bars(months),
+            "honesty": honesty,
+        }
+
+    yield from _pool_pages(site, pool, "statistics.html", lambda to: to.section("statistics"), make)
+
+
+def _feed(
+    site: SiteView, language: str, path: str, title: str, address: str, entries: Sequence[Mapping[str, str]]
+) -> Page:
+    updated = max((entry["at"] for entry in entries), default="1970-01-01T00:00:00Z")
+    context = {"site": site, "path": path, "title": title, "address": address, "entries": entries, "updated": updated}
+    return Page(path, ATOM, _render("feed.xml", language, context))
+
+
+def feed_pages(
+    site: SiteView, pool: PoolView, games: Sequence[GameLine], months: Iterable[tuple[str, int]] = ()
+) -> Iterator[Page]:
+    """``/{pool}/feed.xml``: the newest games and the months' lists.
+
+    Args:
+        months: (month, instant of its closing).
+    """
+    first = _languages(pool)[0]
+    text, to = words(first), Addresses(pool, first)
+    entries = [
+        {
+            "title": ", ".join(
+                game.people[id].name or id for id in pool.rule_system.players(dict(game.content)) if id in game.people
+            ),
+            "address": to.game(game.club, game.game_id),
+            "id": to.game(game.club, game.game_id),
+            "at": iso(game.at),
+        }
+        for game in games
+    ] + [
+        {"title": text.month(month), "address": to.month(month), "id": to.month(month), "at": iso(at)}
+        for month, at in months
+    ]
+    entries.sort(key=lambda entry: (entry["at"], entry["id"]), reverse=True)
+    yield _feed(site, first, f"{pool.id}/feed.xml", pool.name, to.pool, entries[:50])
