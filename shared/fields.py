@@ -26,8 +26,11 @@ def path_text(steps: Sequence[str | int]) -> str:
     return text
 
 
-def _steps(location: Sequence[str | int], body: Any) -> tuple[tuple[str | int, ...], bool]:
-    """The steps of an error that exist in the body; and whether any named only the arm of a union that was tried."""
+def _steps(location: Sequence[str | int], body: Any, absent: bool) -> tuple[tuple[str | int, ...], bool]:
+    """The steps of an error in the body itself, and whether others named only the arm of a union that was tried.
+
+    ``absent``: the last step is missed in the body, so it is one though it is not there.
+    """
     steps: list[str | int] = []
     here, arm = body, False
     for number, step in enumerate(location):
@@ -37,7 +40,7 @@ def _steps(location: Sequence[str | int], body: Any) -> tuple[tuple[str | int, .
                 arm = True
                 continue
             here = here[step] if step < len(here) else None
-        elif isinstance(here, Mapping) and (step in here or last):
+        elif isinstance(here, Mapping) and (step in here or (last and absent)):
             here = here.get(step)
         else:
             arm = True
@@ -55,7 +58,7 @@ def bad_fields(error: ValidationError, body: Any, below: str = "") -> list[BadFi
     """
     found: dict[tuple[str | int, ...], tuple[bool, BadField]] = {}
     for entry in error.errors(include_url=False, include_input=False, include_context=False)[: MOST_ERRORS * 4]:
-        steps, arm = _steps(entry["loc"], body)
+        steps, arm = _steps(entry["loc"], body, entry["type"] == "missing")
         if steps in found:
             continue
         inner = path_text(steps)

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, made from the table of routes and the models.
 
-``python -m functions.api.openapi`` writes the committed copy; a test compares. Own small builder: powertools' would describe its own validation errors, which we never answer.
+``python -m functions.api.openapi`` writes the committed copy; a test compares.
+Own small builder: powertools' would describe its own validation errors, which we never answer.
 """
 
 from __future__ import annotations

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -90,6 +93,11 @@ class Api:
         self.clock[0] = now
 
     clock: list[int] = field(default_factory=lambda: [NOW])
+    log: io.StringIO = field(default_factory=io.StringIO)
+
+    def logged(self) -> list[str]:
+        """The lines logged so far, as they go out."""
+        return self.log.getvalue().splitlines()
 
     def dump(self) -> list[dict[str, Any]]:
         """Every item of the table."""
@@ -98,6 +106,10 @@ class Api:
 
     def inbox(self, pool: str) -> list[Event]:
         return ledger.read_inbox(self.ctx.table, pool, 1000)
+
+    def newest(self, pool: str, kind: str) -> Event:
+        """The waiting event of a kind with the highest number."""
+        return max((e for e in self.inbox(pool) if e.kind == kind), key=lambda e: e.number)
 
     def club(self, club: str, *scopes: str) -> str:
         """A club with a key of these scopes."""
@@ -117,18 +129,20 @@ def running_api() -> Iterator[Api]:
         "AWS_SECRET_ACCESS_KEY": "x",
     }
     with mock.patch.dict(os.environ, env), mock_aws():
-        client = boto3.client("dynamodb")
+        session = _session()
+        client = session.client("dynamodb")
+        name = f"table-{uuid.uuid4().hex}"
         client.create_table(
-            TableName="t",
+            TableName=name,
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
             AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
         )
-        storage = boto3.client("s3")
+        storage = session.client("s3")
         asked: list[tuple[str, int]] = []
         clock = [NOW]
         ctx = Context(
-            table=Table(client, "t"),
+            table=Table(client, name),
             data=Bucket(storage, "data"),
             site=Bucket(storage, "site"),
             clock=lambda: clock[0],
@@ -137,4 +151,16 @@ def running_api() -> Iterator[Api]:
         )
         access.install_admin_key(ctx.table, ADMIN_KEY)
         with mock.patch.object(bootstrap, "context", return_value=ctx):
-            yield Api(ctx, asked, clock=clock)
+            api = Api(ctx, asked, clock=clock)
+            handler: Any = app.log.registered_handler
+            stream = handler.setStream(api.log)
+            try:
+                yield api
+            finally:
+                handler.setStream(stream)
+
+
+@cache
+def _session() -> boto3.Session:
+    """One for all tests: it keeps what it read of the services' models."""
+    return boto3.Session()

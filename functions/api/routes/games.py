@@ -41,10 +41,10 @@ def _own_game(request: Request) -> tuple[Pool, tuple[str, str]]:
 )
 def submit(request: Request) -> Answer:
     """Send a game, finished or open; the same again changes nothing."""
-    from shared.usecases import games
-
     pool = _pool(request)
     body = request.model(models.GameBody, time_zone=pool.time_zone)
+    from shared.usecases import games
+
     return games.submit(
         request.ctx,
         pool,
@@ -60,9 +60,9 @@ def submit(request: Request) -> Answer:
 @route("GET", GAME, Access.KNOWN, {200: answers.Game}, existing=("pool", "game"))
 def get_game(request: Request) -> Answer:
     """A game and what it changed; one's own by `game_id`, any by `club:game_id`."""
+    pool, ref = pools.require(request.ctx, request.existing_id("pool")), request.game()
     from shared.usecases import games
 
-    pool, ref = pools.require(request.ctx, request.existing_id("pool")), request.game()
     return Answer(200, games.read(request.ctx, pool, ref))
 
 
@@ -78,12 +78,12 @@ def get_game(request: Request) -> Answer:
 )
 def correct(request: Request) -> Answer:
     """Correct a game, finish an open one, or revive a void one; what is left out keeps its value."""
-    from shared.usecases import games
-
     pool, ref = _own_game(request)
     body = request.model(models.CorrectionBody, time_zone=pool.time_zone)
     if body.game_id not in (None, ref[1]):
         raise invalid([BadField("game_id", "another-game", "This is not the game in the path.")])
+    from shared.usecases import games
+
     return games.correct(
         request.ctx,
         pool,
@@ -110,10 +110,10 @@ def correct(request: Request) -> Answer:
 )
 def void(request: Request) -> Answer:
     """Take a game back; its ratings are as if it had not been."""
-    from shared.usecases import games
-
     pool, ref = _own_game(request)
     body = request.model(models.VoidBody)
+    from shared.usecases import games
+
     return games.void(
         request.ctx,
         pool,
@@ -137,10 +137,10 @@ def void(request: Request) -> Answer:
 )
 def quit_game(request: Request) -> Answer:
     """A player left an open game; rated at once."""
-    from shared.usecases import games
-
     pool, ref = _own_game(request)
     body = request.model(models.QuitBody)
+    from shared.usecases import games
+
     return games.quit(request.ctx, pool, request.club, ref, body.player, body.at)
 
 
@@ -155,9 +155,9 @@ def quit_game(request: Request) -> Answer:
 )
 def return_to_game(request: Request) -> Answer:
     """A player came back in time and has not quit."""
-    from shared.usecases import games
-
     pool, ref = _own_game(request)
     player = request.existing_id("player")
     body = request.model(models.ReturnBody)
+    from shared.usecases import games
+
     return games.quit_return(request.ctx, pool, request.club, ref, player, body.at)

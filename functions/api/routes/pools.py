@@ -53,8 +53,8 @@ def get_pool(request: Request) -> Answer:
 )
 def rebuild_pool(request: Request) -> Answer:
     """Make the ratings anew from the ledger alone."""
-    from shared.usecases import rebuild
-
     pool = pools.require(request.ctx, request.existing_id("pool"))
     request.model(models.EmptyBody)
+    from shared.usecases import rebuild
+
     return Answer(202, rebuild.request(request.ctx, pool))

@@ -28,9 +28,9 @@ MINIMUM_GAIN = Parameter(
 )
 def standings(request: Request) -> Answer:
     """The last published list."""
+    pool = pools.require(request.ctx, request.existing_id("pool"))
     from shared.usecases import reading
 
-    pool = pools.require(request.ctx, request.existing_id("pool"))
     return Answer(200, reading.standings(request.ctx, pool, request.text("cursor")))
 
 
@@ -45,10 +45,10 @@ def standings(request: Request) -> Answer:
 )
 def player_in_pool(request: Request) -> Answer:
     """A player in a pool: rating, record, history."""
-    from shared.usecases import reading
-
     pool = pools.require(request.ctx, request.existing_id("pool"))
     handle = request.existing_id("player")
+    from shared.usecases import reading
+
     return Answer(200, reading.player_in_pool(request.ctx, pool, handle, request.text("cursor")))
 
 
@@ -63,11 +63,11 @@ def player_in_pool(request: Request) -> Answer:
 )
 def opponents(request: Request) -> Answer:
     """Whom to play for a gain."""
-    from shared.usecases import quotes
-
     pool = pools.require(request.ctx, request.existing_id("pool"))
     handle = request.existing_id("player")
     gain = request.number("minimum_gain", 1, 0, MOST_GAIN)
+    from shared.usecases import quotes
+
     return Answer(200, quotes.opponents(request.ctx, pool, handle, gain, request.text("cursor")))
 
 
@@ -81,8 +81,8 @@ def opponents(request: Request) -> Answer:
 )
 def quote(request: Request) -> Answer:
     """What each outcome of a line-up would bring each player."""
-    from shared.usecases import quotes
-
     pool = pools.require(request.ctx, request.existing_id("pool"))
     body = request.model(LineUpBody)
+    from shared.usecases import quotes
+
     return Answer(200, quotes.quote(request.ctx, pool, body.model_dump()))
