@@ -139,12 +139,16 @@ def running_api() -> Iterator[Api]:
             AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk")],
         )
         storage = session.client("s3")
+        for bucket in ("data", "site"):
+            storage.create_bucket(
+                Bucket=f"{bucket}-{name}", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+            )
         asked: list[tuple[str, int]] = []
         clock = [NOW]
         ctx = Context(
             table=Table(client, name),
-            data=Bucket(storage, "data"),
-            site=Bucket(storage, "site"),
+            data=Bucket(storage, f"data-{name}"),
+            site=Bucket(storage, f"site-{name}"),
             clock=lambda: clock[0],
             ask_to_publish=lambda pool, delay: asked.append((pool, delay)),
             site_origin="https://ladder.example.org",

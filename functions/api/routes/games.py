@@ -7,7 +7,7 @@ from functions.api.http import Request
 from functions.api.routing import IDEMPOTENCY_KEY, IF_MATCH, PREVIEW, PREVIEW_TOKEN, Access, route
 from shared.problems import BadField, forbidden, invalid
 from shared.store.pools import Pool
-from shared.usecases import pools
+from shared.usecases import games, pools
 from shared.usecases.drafts import Answer
 
 GAME = "/v1/pools/{pool}/games/{game}"
@@ -43,8 +43,6 @@ def submit(request: Request) -> Answer:
     """Send a game, finished or open; the same again changes nothing."""
     pool = _pool(request)
     body = request.model(models.GameBody, time_zone=pool.time_zone)
-    from shared.usecases import games
-
     return games.submit(
         request.ctx,
         pool,
@@ -61,8 +59,6 @@ def submit(request: Request) -> Answer:
 def get_game(request: Request) -> Answer:
     """A game and what it changed; one's own by `game_id`, any by `club:game_id`."""
     pool, ref = pools.require(request.ctx, request.existing_id("pool")), request.game()
-    from shared.usecases import games
-
     return Answer(200, games.read(request.ctx, pool, ref))
 
 
@@ -82,8 +78,6 @@ def correct(request: Request) -> Answer:
     body = request.model(models.CorrectionBody, time_zone=pool.time_zone)
     if body.game_id not in (None, ref[1]):
         raise invalid([BadField("game_id", "another-game", "This is not the game in the path.")])
-    from shared.usecases import games
-
     return games.correct(
         request.ctx,
         pool,
@@ -112,8 +106,6 @@ def void(request: Request) -> Answer:
     """Take a game back; its ratings are as if it had not been."""
     pool, ref = _own_game(request)
     body = request.model(models.VoidBody)
-    from shared.usecases import games
-
     return games.void(
         request.ctx,
         pool,
@@ -139,8 +131,6 @@ def quit_game(request: Request) -> Answer:
     """A player left an open game; rated at once."""
     pool, ref = _own_game(request)
     body = request.model(models.QuitBody)
-    from shared.usecases import games
-
     return games.quit(request.ctx, pool, request.club, ref, body.player, body.at)
 
 
@@ -158,6 +148,4 @@ def return_to_game(request: Request) -> Answer:
     pool, ref = _own_game(request)
     player = request.existing_id("player")
     body = request.model(models.ReturnBody)
-    from shared.usecases import games
-
     return games.quit_return(request.ctx, pool, request.club, ref, player, body.at)

@@ -6,7 +6,7 @@ from functions.api import answers, models
 from functions.api.http import Request
 from functions.api.routing import Access, route
 from shared.store import clubs
-from shared.usecases import pools
+from shared.usecases import pools, rebuild
 from shared.usecases.drafts import Answer
 
 
@@ -55,6 +55,4 @@ def rebuild_pool(request: Request) -> Answer:
     """Make the ratings anew from the ledger alone."""
     pool = pools.require(request.ctx, request.existing_id("pool"))
     request.model(models.EmptyBody)
-    from shared.usecases import rebuild
-
     return Answer(202, rebuild.request(request.ctx, pool))

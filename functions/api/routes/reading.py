@@ -6,7 +6,7 @@ from functions.api import answers
 from functions.api.http import Request
 from functions.api.models import LineUpBody
 from functions.api.routing import CURSOR, Access, Parameter, route
-from shared.usecases import pools
+from shared.usecases import pools, quotes, reading
 from shared.usecases.drafts import Answer
 
 MOST_GAIN = 1000
@@ -29,8 +29,6 @@ MINIMUM_GAIN = Parameter(
 def standings(request: Request) -> Answer:
     """The last published list."""
     pool = pools.require(request.ctx, request.existing_id("pool"))
-    from shared.usecases import reading
-
     return Answer(200, reading.standings(request.ctx, pool, request.text("cursor")))
 
 
@@ -47,8 +45,6 @@ def player_in_pool(request: Request) -> Answer:
     """A player in a pool: rating, record, history."""
     pool = pools.require(request.ctx, request.existing_id("pool"))
     handle = request.existing_id("player")
-    from shared.usecases import reading
-
     return Answer(200, reading.player_in_pool(request.ctx, pool, handle, request.text("cursor")))
 
 
@@ -66,8 +62,6 @@ def opponents(request: Request) -> Answer:
     pool = pools.require(request.ctx, request.existing_id("pool"))
     handle = request.existing_id("player")
     gain = request.number("minimum_gain", 1, 0, MOST_GAIN)
-    from shared.usecases import quotes
-
     return Answer(200, quotes.opponents(request.ctx, pool, handle, gain, request.text("cursor")))
 
 
@@ -83,6 +77,4 @@ def quote(request: Request) -> Answer:
     """What each outcome of a line-up would bring each player."""
     pool = pools.require(request.ctx, request.existing_id("pool"))
     body = request.model(LineUpBody)
-    from shared.usecases import quotes
-
     return Answer(200, quotes.quote(request.ctx, pool, body.model_dump()))
