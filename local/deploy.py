@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZIP_STORED
 
 from local import package, template
 from local.emulator import Emulator, EmulatorError
@@ -68,7 +67,9 @@ def _upload_packages(emulator: Emulator, functions: Mapping[str, str]) -> None:
         for short in functions.values():
             sources, archive = Path(directory) / short, Path(directory) / f"{short}.zip"
             package.copy_sources(short, sources)
-            package.zip_directories(dependencies, sources, to=archive, compression=ZIP_STORED)
+            package.compile_bytes(sources)
+            shutil.copyfile(dependencies.with_suffix(".zip"), archive)
+            package.zip_directory(sources, archive, append=True)
             s3.upload_file(str(archive), ARTIFACTS, archive.name)
 
 

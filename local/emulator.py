@@ -75,8 +75,8 @@ class Emulator:
             "GATEWAY_PORT": str(self.port),
             "IOT_MTLS_ENABLED": "0",
             "LAMBDA_EXECUTOR": "local",
+            "LAMBDA_WARM_TTL_SECONDS": "86400",
             "LOG_LEVEL": "WARNING",
-            "PYTHONDONTWRITEBYTECODE": "",
             "AUTH": "true" if self.enforce_permissions else "false",
         }
         with self.log.open("wb") as log:

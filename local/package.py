@@ -5,8 +5,10 @@ bytes: times are fixed, files are sorted, nothing is compiled, and what installe
 """
 
 import argparse
+import compileall
 import hashlib
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -78,24 +80,37 @@ def build(name: str, target: Path, *, uv: str, python_version: str | None = None
     fix_times(target)
 
 
-def zip_directories(*directories: Path, to: Path, compression: int = zipfile.ZIP_DEFLATED) -> None:
-    """Zip the directories' contents into one archive, sorted and with fixed times."""
-    with zipfile.ZipFile(to, "w", compression) as archive:
-        for directory in directories:
-            for path in sorted(path for path in directory.rglob("*") if path.is_file()):
-                info = zipfile.ZipInfo(path.relative_to(directory).as_posix(), (1980, 1, 2, 0, 0, 0))
-                info.external_attr = (0o755 if path.suffix == ".so" else 0o644) << 16
-                info.compress_type = compression
-                archive.writestr(info, path.read_bytes())
+def zip_directory(directory: Path, to: Path, *, append: bool = False) -> None:
+    """Zip a directory's contents, sorted and with fixed times; or add them to an archive that is there."""
+    with zipfile.ZipFile(to, "a" if append else "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+            info = zipfile.ZipInfo(path.relative_to(directory).as_posix(), (1980, 1, 2, 0, 0, 0))
+            info.external_attr = (0o755 if path.suffix == ".so" else 0o644) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, path.read_bytes())
+
+
+def compile_bytes(directory: Path) -> None:
+    """Compile for this machine's Python, bound to no time: the emulator unpacks a package anew for each worker."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(directory, quiet=2, stripdir=directory, invalidation_mode=mode, workers=2)
 
 
 def local_dependencies(cache: Path, *, uv: str) -> Path:
-    """The functions' dependencies for this machine's own Python, kept between runs until the lock changes."""
-    key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    """The functions' dependencies for this machine's own Python, kept between runs until the lock changes.
+
+    Beside the directory lies the same as an archive (`.zip`), which the packages of all functions begin with.
+    """
+    key = hashlib.sha256(REQUIREMENTS.read_bytes() + Path(__file__).read_bytes() + sys.version.encode()).hexdigest()[
+        :12
+    ]
     directory = cache / f"dependencies-{key}"
     if not directory.exists():
         unfinished = cache / f"dependencies-{key}.{os.getpid()}"
         install_dependencies(unfinished, uv=uv, python_version=None, platform=None)
+        compile_bytes(unfinished)
+        zip_directory(unfinished, unfinished.with_suffix(f".{os.getpid()}.zip"))
+        unfinished.with_suffix(f".{os.getpid()}.zip").rename(directory.with_suffix(".zip"))
         try:
             unfinished.rename(directory)
         except OSError:  # another run was faster

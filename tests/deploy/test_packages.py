@@ -35,7 +35,7 @@ def test_a_package_is_small_and_built_for_the_cloud_and_reproducible(tmp_path: P
         package.build(
             "publisher", tmp_path / str(number), uv=UV, python_version="3.13", platform="aarch64-manylinux_2_28"
         )
-        package.zip_directories(tmp_path / str(number), to=tmp_path / f"{number}.zip")
+        package.zip_directory(tmp_path / str(number), tmp_path / f"{number}.zip")
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
     first, second = ((tmp_path / f"{number}.zip").read_bytes() for number in (1, 2))
     assert hashlib.sha256(first).digest() == hashlib.sha256(second).digest()
