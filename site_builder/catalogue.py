@@ -36,7 +36,7 @@ def extract() -> Any:
 
     found = Catalog(charset="utf-8", header_comment="# Clubladder: texts of the public site")
     for file, line, message, _, context in sorted(
-        extract_from_dir(str(HERE), METHODS, OPTIONS, keywords={"_": None, "N_": None, "ngettext": (1, 2)}),
+        extract_from_dir(str(HERE), METHODS, OPTIONS, keywords={"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}),
         key=lambda entry: (entry[0], entry[1]),
     ):
         found.add(message, None, [(file, line)], context=context)

@@ -26,6 +26,9 @@ class Row(NamedTuple):
 
     standing: Standing
     rating: str
+    """Its whole part when there is a ``fraction``."""
+    fraction: str
+    """``.4`` where neighbours would print alike, else empty."""
     second: str
     """The second number of a rating (an index); empty when there is none."""
     moved: int

@@ -207,13 +207,15 @@ def _rows(
     text = figures.words
     rows = []
     for line, rating in zip(standings, figures.printed(standings, around), strict=True):
+        whole, _, fraction = rating.partition(text.decimal)
         record: Sequence[int] = line.labels.get(label or "") or (line.games, line.won, line.drawn, line.lost)
         moved = 0 if line.place is None or line.previous_place is None else line.previous_place - line.place
         changed = line.previous is not None and line.previous[0] != line.rating
         rows.append(
             Row(
                 line,
-                rating,
+                whole,
+                fraction and text.decimal + fraction,
                 str(line.index) if figures.paired else "",
                 moved,
                 figures.delta(line.previous, (line.rating, line.index), 0) if changed else "",
@@ -300,7 +302,8 @@ def list_pages(
 
     def make(text: Words, figures: Figures) -> dict[str, Any]:
         return {
-            "rows": _rows(pool, figures, standings, around),
+            "rows": (rows := _rows(pool, figures, standings, around)),
+            "decimals": any(row.fraction for row in rows),
             "number": number,
             "pages": pages,
             "list_address": lambda page: Addresses(pool, text.language).list(page, variant),
@@ -331,7 +334,8 @@ def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Pa
     def make(text: Words, figures: Figures) -> dict[str, Any]:
         return {
             "month": month,
-            "rows": _rows(pool, figures, month.standings),
+            "rows": (rows := _rows(pool, figures, month.standings)),
+            "decimals": any(row.fraction for row in rows),
             "number": month.page,
             "pages": month.pages,
             "month_address": lambda page: Addresses(pool, text.language).month(month.month, page),
@@ -351,6 +355,7 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
             "label": label,
             "label_key": name,
             "rows": rows,
+            "decimals": any(row.fraction for row in rows),
             "number": label.page,
             "pages": label.pages,
             "tallied": tallied,
@@ -482,7 +487,7 @@ def statistics_pages(site: SiteView, pool: PoolView, page: StatisticsPage) -> It
     def make(text: Words, figures: Figures) -> dict[str, Any]:
         spread = statistics.distribution(page.ratings, figures.unit)
         drawn = [(text.number(low, group=False), count) for low, count in spread]
-        months = [(text.month(month), games) for month, games, _ in page.activity[-36:]]
+        months = [(text.short_month(month), games) for month, games, _ in page.activity[-36:]]
         return {
             "page": page,
             "spread": drawn,

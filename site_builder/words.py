@@ -84,6 +84,11 @@ class Words:
             return MINUS + text
         return "+" + text if sign and text.strip("0.,") else ("±" + text if sign else text)
 
+    def trim(self, value: float | Fraction) -> str:
+        """A number with as many decimals as it needs, at most six."""
+        text = self.number(value, 6, group=False)
+        return text.rstrip("0").rstrip(str(self._data["decimal"]))
+
     def percent(self, share: float, decimals: int = 0) -> str:
         """A share of 1 in per cent."""
         number = self.number(share * 100, decimals)
@@ -117,6 +122,11 @@ class Words:
     def day_month(self, day: dt.date) -> str:
         """``3 November``"""
         return self._day(day, "day_month")
+
+    def short_month(self, month: str) -> str:
+        """``Nov``, and ``2026`` for January: under a chart."""
+        year, number = month.split("-")
+        return year if number == "01" else self.months_short[int(number) - 1]
 
     def month(self, month: str) -> str:
         """``November 2026`` from ``2026-11``."""
