@@ -70,10 +70,10 @@ def states_at(ctx: Context, pool: Pool, closing: int) -> Mapping[str, PlayerStat
                 states = store.get_checkpoint(ctx.data, checkpoint.key)
                 if states is not None:
                     return states
-    return fold_until(ctx, pool, [e for e in rating.read_ledger(ctx, pool) if e.accepted_at < closing], closing)
+    return fold_until(pool, [e for e in rating.read_ledger(ctx, pool) if e.accepted_at < closing], closing)
 
 
-def fold_until(ctx: Context, pool: Pool, events: list[Event], closing: int) -> Mapping[str, PlayerState]:
+def fold_until(pool: Pool, events: list[Event], closing: int) -> Mapping[str, PlayerState]:
     """The states right after a closing by these events alone."""
     games: dict[tuple[str, str], Game] = {}
     starts: dict[str, Start] = {}

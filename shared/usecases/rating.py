@@ -74,7 +74,8 @@ CHECKPOINTS = 150
 """How many checkpoints a pool keeps; beyond, every second one of the older half goes."""
 OUTBOX_NAMES = 300
 """Beyond so many changed players and games, the publisher is told to look at the whole pool."""
-PASSES = 1000
+PASSES = 200
+"""Rounds of one call; what is left then waits for the next wake-up."""
 
 
 class Overtaken(Exception):
@@ -679,7 +680,7 @@ def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
             if pk == keys.aliases(pool):
                 old.aliases[item["sk"]] = text
                 continue
-            ref = _ref(item["sk"])  # type: ignore[assignment]
+            ref = _ref(item["sk"])
             if pk == keys.open_games(pool):
                 row = msgspec.json.decode(text, type=OpenRow)
                 old.games[ref] = row.game
