@@ -23,6 +23,8 @@ class Settings(BaseModel):
     """Where a pool that could not be rated is reported; only the rater and the closing need it."""
     site_origin: str = Field(alias="SITE_ORIGIN", default="")
     """``https://...`` of the public site, without a slash at the end."""
+    api_origin: str = Field(alias="API_ORIGIN", default="")
+    """``https://...`` of the API; the publisher writes it into ``/site.json`` for the desk."""
     stage: str = Field(alias="STAGE", default="dev")
 
 

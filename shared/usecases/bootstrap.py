@@ -86,6 +86,7 @@ def build(settings: Settings) -> Context:
         publish_delay=settings.publish_delay_seconds,
         report_failure=report_failure,
         site_origin=settings.site_origin,
+        api_origin=settings.api_origin,
     )
 
 

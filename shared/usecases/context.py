@@ -48,3 +48,5 @@ class Context:
     """A pool could not be rated for an unexpected reason: dead letter and alarm."""
     site_origin: str = ""
     """``https://...`` of the public site, for links."""
+    api_origin: str = ""
+    """``https://...`` of the API."""

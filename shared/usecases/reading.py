@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
-
-import msgspec
 
 from shared.ledger.explain import changes_of, translate_players
 from shared.ledger.fold import Rated
@@ -19,6 +17,7 @@ from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import View
 from shared.store.table import Table
+from shared.usecases import published
 from shared.usecases.context import Context
 from shared.usecases.games import names
 
@@ -141,7 +140,7 @@ def _player(ctx: Context, pool: Pool, person: people.Person, before: str | None)
         raise not_found("player in this pool")
     rows, following = history_rows(table, pool.id, sid, view, before=before)
     name = names(ctx, people_in(rows, system) | {sid})
-    body = standing_body(system, pool.settings, person, row.state, published_places(ctx, pool.id).get(sid))
+    body = standing_body(system, pool.settings, person, row.state, published.place_of(ctx, pool.id, sid))
     lines = [history_line(system, pool, r, sid) for r in rows]
     body["history"] = translate_players(lines, lambda s: name.get(s, s))
     body["next"] = encode_cursor(following) if following is not None else None
@@ -160,37 +159,19 @@ def survivor(table: Table, pool: str, view: View, sid: str) -> str:
 
 
 # -- the published list ------------------------------------------------------------------------------------------
-def list_key(pool: str) -> str:
-    """Where the publisher keeps the last published list, whole and compact."""
-    return f"published/{pool}/list.json"
-
-
-def published_list(ctx: Context, pool: str) -> dict[str, Any] | None:
-    """The last published list as the publisher keeps it, or None."""
-    body = ctx.data.get(list_key(pool))
-    return msgspec.json.decode(body) if body is not None else None
-
-
-def published_places(ctx: Context, pool: str) -> Mapping[str, int]:
-    """Server-made id → place in the last published list."""
-    published = published_list(ctx, pool)
-    return {row["sid"]: row["place"] for row in published["rows"]} if published else {}
-
-
 def standings(ctx: Context, pool: Pool, cursor: str | None) -> dict[str, Any]:
     """The last published list, 100 lines an answer."""
     text = decode_cursor(cursor)
     if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
         raise invalid([BadField("cursor", "invalid", "This is not a cursor of an answer.")])
     first = int(text or 0)
-    published = published_list(ctx, pool.id)
-    if published is None:
+    last = published.load_cached(ctx, pool.id)
+    if last is None:
         return {"publication": None, "standings": [], "next": None}
-    rows: Sequence[Mapping[str, Any]] = [r for r in published["rows"] if r["listed"]]
-    page = rows[first : first + 100]
+    rows = [row for row in last.rows if row.variant == published.MAIN]
     following = encode_cursor(str(first + 100)) if first + 100 < len(rows) else None
     return {
-        "publication": published["publication"],
-        "standings": [r["public"] for r in page],
+        "publication": last.publication,
+        "standings": [published.public_row(pool, row) for row in rows[first : first + 100]],
         "next": following,
     }
