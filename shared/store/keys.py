@@ -165,3 +165,13 @@ def aliases(pool_id: str) -> str:
 def outbox(pool_id: str) -> str:
     """Partition of what changed since the last publication; sort key: position."""
     return f"OUTBOX#{pool_id}"
+
+
+def changelog(pool_id: str) -> str:
+    """Partition of corrections, voids, revivals, merges of a pool; sort key: when accepted, then which."""
+    return f"CHANGELOG#{pool_id}"
+
+
+def journal(pool_id: str, sid: str) -> str:
+    """Partition of what corrections did to a player's rating; sort key: the ledger's position, then the game."""
+    return f"JOURNAL#{pool_id}#{sid}"

@@ -258,6 +258,8 @@ class Draft:
     pointers: set[Key] = field(default_factory=set)
     """Pointers to add; they need no generation, as a pointer to a row that does not exist is passed over."""
     lost_pointers: set[Key] = field(default_factory=set)
+    beside: list[Item] = field(default_factory=list)
+    """Items that may be written before they count, as they name the position from which they do."""
 
 
 def in_place(draft: Draft, generation: int) -> list[Operation]:
@@ -269,6 +271,7 @@ def in_place(draft: Draft, generation: int) -> list[Operation]:
             item["a"] = text
         operations.append(Put(item))
     operations += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
+    operations += [Put(item) for item in draft.beside]
     return operations
 
 

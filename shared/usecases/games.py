@@ -28,7 +28,7 @@ from shared.ratings.base import (
     RuleSystem,
     Settings,
 )
-from shared.store import keys, ledger, people
+from shared.store import keys, ledger, notes, people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.table import ABSENT, ConditionFailed, Delete, Item, Key, Operation, Put
@@ -762,13 +762,13 @@ def _replace(
     event = _event(ctx, new, what, now, touches)
     if preview:
         return previews.preview(ctx, pool, [event])
-    note = checked.note if checked is not None else stored.note
-    digest = digest_of(new, note)
+    remark = checked.note if checked is not None else stored.note
+    digest = digest_of(new, remark)
     fingerprint = "" if new.void else fingerprint_of(pool.system, new)
     changed = Stored(
         game=new,
         digest=digest,
-        note=note,
+        note=remark,
         revisions=[*stored.revisions, Revision(new.revision, now, by, what, digest, reason)],
         warnings=checked.warnings if checked is not None else stored.warnings,
         accepted_at=now,
@@ -782,6 +782,10 @@ def _replace(
         *(checked.registrations if checked is not None else ()),
         *eligibility.after_change(pool, stored.game, new, ctx),
     ]
+    if what in ("corrected", "voided", "revived"):
+        players = list(pool.system.players(new.content))
+        note = notes.Note(now, what, new.club, new.game_id, new.revision, by, reason, players)
+        operations.append(notes.put_note(pool.id, note))
     moves, guard = _move_fingerprint(pool.id, stored, changed)
     operations += moves
     if preview_token is not None:

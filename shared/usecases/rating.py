@@ -47,7 +47,7 @@ from shared.ledger.order import (
 )
 from shared.ledger.statehash import MODULUS, line_hash, to_hex
 from shared.ratings.base import FINISH, Game, PlayerState, Rating
-from shared.store import keys, ledger, pools
+from shared.store import keys, ledger, notes, pools
 from shared.store import rated as store
 from shared.store.pools import Pool
 from shared.store.rated import Checkpoint, Cursor, Draft, HeldRow, Index, OpenRow, StateRow
@@ -72,6 +72,8 @@ CHECKPOINT_SPACING = 300
 """A past closing gets a checkpoint when so many moments lie between: replaying fewer costs less than keeping it."""
 CHECKPOINTS = 150
 """How many checkpoints a pool keeps; beyond, every second one of the older half goes."""
+CAUSES = 5
+"""A journal names so many of the events that were applied together."""
 OUTBOX_NAMES = 300
 """Beyond so many changed players and games, the publisher is told to look at the whole pool."""
 PASSES = 200
@@ -954,6 +956,7 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
         newest=max([cursor.newest, *(e.accepted_at for e in events if e.kind != "rebuild")]),
         rules_version=pool.version,
     )
+    _journal(run, draft, events, replay, moved)
     closing: list[Operation] = [_index_operation(run, index, new, checkpoints)]
     if players or games or due != cursor.closed_until:
         since = min([r.at for r in changed], default=END)
@@ -968,6 +971,31 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
         _new_generation(run, draft, moved, old, closing, events)
     run.result.events += len(events)
     _drop_objects(run, index, checkpoints)
+
+
+def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, moved: Cursor) -> None:
+    """Tell each player whose rated games came out anew what they were before, and what caused it."""
+    rerated: dict[str, int] = {}
+    for key in draft.rows:
+        was = replay.old.rated.get(key)
+        if was is not None and was.game is not None:
+            for sid, *_ in was.after:
+                rerated[sid] = rerated.get(sid, 0) + 1
+    if not rerated or replay.rebuild:
+        return
+    causes = [
+        (e.what or e.kind, e.game.club if e.game is not None else "", e.game.game_id if e.game is not None else "")
+        for e in events
+    ][:CAUSES]
+    before = store.read_states(run.table, run.pool.id, rerated, run.cursor.view)
+    for sid, games in rerated.items():
+        was, now = before.get(sid), replay.states.get(sid)
+        one = (was.state.rating, was.state.index) if was is not None else None
+        two = (now.rating, now.index) if now is not None else None
+        if one != two:
+            entry = notes.Entry(run.now, causes, one, two, games)
+            item = notes.entry_item(run.pool.id, sid, moved.position, entry)
+            draft.beside.append(item)
 
 
 def _finishes(rows: Iterable[Rated]) -> int:
@@ -1046,6 +1074,7 @@ def _new_generation(
         Put(store.as_next(key, items.get(key), view, text, mine)) for key, text in sorted(draft.rows.items())
     ]
     writes += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
+    writes += [Put(item) for item in draft.beside]
     step = TRANSACTION_ITEMS - 1
     try:
         for start in range(0, len(writes), step):
