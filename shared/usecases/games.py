@@ -195,7 +195,7 @@ def _paths(raw: Any, player: str, steps: tuple[str | int, ...] = ()) -> Iterator
 
 
 @dataclass
-class _Checked:
+class Checked:
     """A draft that passed all checks which need no state of the game itself."""
 
     game: Game
@@ -239,7 +239,7 @@ def _times(ctx: Context, pool: Pool, draft: GameDraft) -> tuple[int, int | None,
 
 def check(
     ctx: Context, pool: Pool, club: str, draft: GameDraft, live: Content | None, found: Mapping[Key, Item]
-) -> _Checked:
+) -> Checked:
     """Check a draft against pool and players. ``found`` holds the handle items that were read ahead."""
     system = pool.system
     started, finished, number = _times(ctx, pool, draft)
@@ -263,7 +263,7 @@ def check(
         content=system.translate(content, lambda h: sids[h]),
     )
     warnings = [{"field": f"{below}.{w.field}", "code": w.code, "message": w.message} for w in normal.warnings]
-    return _Checked(game, draft.note, warnings, registrations, sids)
+    return Checked(game, draft.note, warnings, registrations, sids)
 
 
 def _people(
@@ -325,16 +325,9 @@ def submit(
     fingerprint = fingerprint_of(pool.system, checked.game)
     door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead)
     if preview:
-        return previews.preview(ctx, pool, [_event(ctx, checked.game, "finished", ctx.clock(), None)])
-    stored, event = _first(ctx, club, checked, fingerprint)
-    operations = [
-        Put(to_item(pool.id, stored), ABSENT),
-        *ledger.append(pool.id, event),
-        *checked.registrations,
-        *door,
-    ]
-    guard = _put_fingerprint(pool.id, fingerprint, stored.ref)
-    operations.append(guard)
+        return previews.preview(ctx, pool, [event_of(ctx, checked.game, "finished", ctx.clock(), None)])
+    write = first_revision(ctx, pool, club, checked, fingerprint, door)
+    stored, operations, guard = write.stored, write.operations, write.guard
     body = render(ctx, pool, stored, [], "open" if stored.game.finished_at is None else "pending", checked.handles)
     if not stored.game.rated and stored.game.finished_at is not None:
         body["status"] = "unrated"
@@ -396,7 +389,33 @@ def _strings(raw: Any) -> Iterator[str]:
             yield from _strings(entry)
 
 
-def _first(ctx: Context, club: str, checked: _Checked, fingerprint: str) -> tuple[Stored, Event]:
+@dataclass
+class Write:
+    """A revision of a game and what one transaction must hold to store it; the game's item comes first."""
+
+    stored: Stored
+    operations: list[Operation]
+    guard: Put | None
+    """Among the operations: keeps out a second game of the same content."""
+
+
+def first_revision(
+    ctx: Context, pool: Pool, club: str, checked: Checked, fingerprint: str, door: Sequence[Operation]
+) -> Write:
+    """A new game with its event, the players it registers and what the door notes."""
+    stored, event = _first(ctx, club, checked, fingerprint)
+    guard = _put_fingerprint(pool.id, fingerprint, stored.ref)
+    operations = [
+        Put(to_item(pool.id, stored), ABSENT),
+        *ledger.append(pool.id, event),
+        *checked.registrations,
+        *door,
+        guard,
+    ]
+    return Write(stored, operations, guard)
+
+
+def _first(ctx: Context, club: str, checked: Checked, fingerprint: str) -> tuple[Stored, Event]:
     now = ctx.clock()
     what: What = "started" if checked.game.finished_at is None else "finished"
     digest = digest_of(checked.game, checked.note)
@@ -410,10 +429,11 @@ def _first(ctx: Context, club: str, checked: _Checked, fingerprint: str) -> tupl
         earliest=checked.game.started_at,
         fingerprint=fingerprint,
     )
-    return stored, _event(ctx, checked.game, what, now, None)
+    return stored, event_of(ctx, checked.game, what, now, None)
 
 
-def _event(ctx: Context, game: Game, what: What, now: int, touches: int | None) -> Event:
+def event_of(ctx: Context, game: Game, what: What, now: int, touches: int | None) -> Event:
+    """The ledger's event of a revision."""
     return Event(event_id(now, ctx.token(12)), "game", now, what, game, touches=touches)
 
 
@@ -455,7 +475,7 @@ def _raise_failed(
     raise Problem(409, "changed-meanwhile", "The game changed in between; please try again.") from failure
 
 
-def _existing(ctx: Context, pool: Pool, stored: Stored, checked: _Checked) -> Answer:
+def _existing(ctx: Context, pool: Pool, stored: Stored, checked: Checked) -> Answer:
     """The id is taken: 200 when this is equal to any of its revisions, else 409 with the present game."""
     body = read_stored(ctx, pool, stored)
     if digest_of(checked.game, checked.note) in {r.digest for r in stored.revisions}:
@@ -676,8 +696,8 @@ def correct(
     game = stored.game
     name = _handles_of(ctx, pool.system, game.content)
     live = pool.system.translate(game.content, lambda s: name.get(s, s)) if game.finished_at is None else None
-    merged = _merged(pool, stored, draft, name)
-    checked = check(ctx, pool, ref[0], merged, live, {})
+    whole = merged(pool, stored, draft, name)
+    checked = check(ctx, pool, ref[0], whole, live, {})
     new = msgspec.structs.replace(checked.game, club=ref[0], game_id=ref[1], revision=game.revision + 1)
     digest = digest_of(new, checked.note)
     if digest == stored.digest and not game.void and if_match in (game.revision, game.revision - 1):
@@ -709,7 +729,7 @@ def _another_revision(revision: int) -> Problem:
     return Problem(412, "another-revision", f"The game is at revision {revision} now.", extra={"revision": revision})
 
 
-def _merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]) -> GameDraft:
+def merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]) -> GameDraft:
     """The draft with what it leaves out taken from the present revision."""
     game, given = stored.game, draft.given
     finishes = draft.result is not None
@@ -739,6 +759,53 @@ def _merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str
     )
 
 
+def revision_time(ctx: Context, stored: Stored) -> int:
+    """When the next revision is accepted: after the present one, whatever the clock says. Raises Problem 409."""
+    if len(stored.revisions) >= REVISIONS:
+        raise Problem(409, "too-many-revisions", f"This game has {REVISIONS} revisions; no more are taken.")
+    return max(ctx.clock(), stored.accepted_at + 1)
+
+
+def next_revision(
+    ctx: Context,
+    pool: Pool,
+    stored: Stored,
+    new: Game,
+    what: What,
+    *,
+    by: str,
+    reason: str,
+    checked: Checked | None = None,
+) -> Write:
+    """The next revision of a stored game, on condition that the present one is still the newest."""
+    now, touches = revision_time(ctx, stored), min(stored.earliest, new.started_at)
+    remark = checked.note if checked is not None else stored.note
+    digest = digest_of(new, remark)
+    changed = Stored(
+        game=new,
+        digest=digest,
+        note=remark,
+        revisions=[*stored.revisions, Revision(new.revision, now, by, what, digest, reason)],
+        warnings=checked.warnings if checked is not None else stored.warnings,
+        accepted_at=now,
+        earliest=touches,
+        fingerprint="" if new.void else fingerprint_of(pool.system, new),
+        was=stored.game if _was_rated(stored.game) else stored.was,
+    )
+    operations: list[Operation] = [
+        Put(to_item(pool.id, changed), "#revision = :known", {"known": stored.game.revision}),
+        *ledger.append(pool.id, event_of(ctx, new, what, now, touches)),
+        *(checked.registrations if checked is not None else ()),
+        *eligibility.after_change(pool, stored.game, new, ctx),
+    ]
+    if what in ("corrected", "voided", "revived"):
+        players = list(pool.system.players(new.content))
+        note = notes.Note(now, what, new.club, new.game_id, new.revision, by, reason, players)
+        operations.append(notes.put_note(pool.id, note))
+    moves, guard = _move_fingerprint(pool.id, stored, changed)
+    return Write(changed, operations + moves, guard)
+
+
 def _replace(
     ctx: Context,
     pool: Pool,
@@ -748,46 +815,18 @@ def _replace(
     *,
     by: str,
     reason: str,
-    checked: _Checked | None = None,
+    checked: Checked | None = None,
     distinct: bool = True,
     preview: bool = False,
     preview_token: str | None = None,
     status: int = 200,
 ) -> Answer:
     """Store a new revision with its event, on condition that the present one is still the newest."""
-    if len(stored.revisions) >= REVISIONS:
-        raise Problem(409, "too-many-revisions", f"This game has {REVISIONS} revisions; no more are taken.")
-    now = max(ctx.clock(), stored.accepted_at + 1)
-    touches = min(stored.earliest, new.started_at)
-    event = _event(ctx, new, what, now, touches)
     if preview:
-        return previews.preview(ctx, pool, [event])
-    remark = checked.note if checked is not None else stored.note
-    digest = digest_of(new, remark)
-    fingerprint = "" if new.void else fingerprint_of(pool.system, new)
-    changed = Stored(
-        game=new,
-        digest=digest,
-        note=remark,
-        revisions=[*stored.revisions, Revision(new.revision, now, by, what, digest, reason)],
-        warnings=checked.warnings if checked is not None else stored.warnings,
-        accepted_at=now,
-        earliest=touches,
-        fingerprint=fingerprint,
-        was=stored.game if _was_rated(stored.game) else stored.was,
-    )
-    operations: list[Operation] = [
-        Put(to_item(pool.id, changed), "#revision = :known", {"known": stored.game.revision}),
-        *ledger.append(pool.id, event),
-        *(checked.registrations if checked is not None else ()),
-        *eligibility.after_change(pool, stored.game, new, ctx),
-    ]
-    if what in ("corrected", "voided", "revived"):
-        players = list(pool.system.players(new.content))
-        note = notes.Note(now, what, new.club, new.game_id, new.revision, by, reason, players)
-        operations.append(notes.put_note(pool.id, note))
-    moves, guard = _move_fingerprint(pool.id, stored, changed)
-    operations += moves
+        now, touches = revision_time(ctx, stored), min(stored.earliest, new.started_at)
+        return previews.preview(ctx, pool, [event_of(ctx, new, what, now, touches)])
+    write = next_revision(ctx, pool, stored, new, what, by=by, reason=reason, checked=checked)
+    changed, operations, guard = write.stored, write.operations, write.guard
     if preview_token is not None:
         operations.append(previews.guard(ctx, pool, preview_token))
     try:
