@@ -28,9 +28,9 @@ class Addresses:
         """A game's page."""
         return f"{self.pool}games/{club}/{game}/"
 
-    def label(self, kind: str, id: str, page: int = 1) -> str:
-        """The list of a club, group, tournament or year."""
-        base = f"{self.pool}{kind}s/{id}/"
+    def label(self, kind: str, label: str, page: int = 1) -> str:
+        """The list of a club, group, tournament or year; ``dienstag:2026`` is a group's year."""
+        base = f"{self.pool}{kind}s/{label.replace(':', '/')}/"
         return base if page == 1 else f"{base}page/{page}/"
 
     def month(self, month: str, page: int = 1) -> str:

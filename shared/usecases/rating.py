@@ -983,14 +983,14 @@ def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, m
                 rerated[sid] = rerated.get(sid, 0) + 1
     if not rerated or replay.rebuild:
         return
-    causes = [
-        (e.what or e.kind, e.game.club if e.game is not None else "", e.game.game_id if e.game is not None else "")
+    causes: list[tuple[str, str, str]] = [
+        (str(e.what or e.kind), e.game.club if e.game is not None else "", e.game.game_id if e.game is not None else "")
         for e in events
     ][:CAUSES]
     before = store.read_states(run.table, run.pool.id, rerated, run.cursor.view)
     for sid, games in rerated.items():
-        was, now = before.get(sid), replay.states.get(sid)
-        one = (was.state.rating, was.state.index) if was is not None else None
+        row, now = before.get(sid), replay.states.get(sid)
+        one = (row.state.rating, row.state.index) if row is not None else None
         two = (now.rating, now.index) if now is not None else None
         if one != two:
             entry = notes.Entry(run.now, causes, one, two, games)

@@ -1,0 +1,434 @@
+"""From the store to views: what the pages of a publication are made from, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from shared.ledger import calendar
+from shared.ledger.explain import changes_of, rated_game
+from shared.ledger.fold import Rated
+from shared.ledger.order import KINDS, instant_of
+from shared.ledger.rules import in_force
+from shared.ratings.base import FINISH, QUIT, PlayerState, Rating
+from shared.store import clubs as club_store
+from shared.store import keys, people
+from shared.store import notes as note_store
+from shared.store import rated as rated_store
+from shared.store.pools import Pool
+from shared.store.rated import Cursor
+from shared.usecases import games as game_cases
+from shared.usecases import reading
+from shared.usecases.context import Context
+from shared.usecases.published import ListRow
+from site_builder import views
+
+HISTORY_SHOWN = 100
+"""Lines of history on a player's page; his JSON page links the API for more."""
+SERIES = 400
+"""Points of a chart: thinner than a pixel beyond."""
+PAIRINGS = 30
+MONTHS_AHEAD = 6
+GameRef = tuple[str, str]
+
+
+def sides(content: Mapping[str, Any]) -> list[list[str]]:
+    """Who plays with whom: the teams, or each player for himself."""
+    if "teams" in content:
+        return [list(team) for team in content["teams"]]
+    return [[player] for player in content.get("players", [])]
+
+
+class Gatherer:
+    """Reads what a publication of one pool needs, each thing once."""
+
+    def __init__(self, ctx: Context, pool: Pool, cursor: Cursor) -> None:
+        self.ctx = ctx
+        self.pool = pool
+        self.cursor = cursor
+        self.view = cursor.view
+        self.persons: dict[str, people.Person] = {}
+        self._changes: dict[str, list[dict[str, Any]]] = {}
+        self._rows_by_player: dict[str, list[Rated]] | None = None
+        self._rows_by_game: dict[GameRef, list[Rated]] | None = None
+
+    @cached_property
+    def club_names(self) -> dict[str, str]:
+        """Club id → name."""
+        return club_store.names(self.ctx.table)
+
+    def know(self, sids: Iterable[str]) -> None:
+        """Look up the persons of these ids that are not known yet."""
+        missing = sorted({sid for sid in sids if sid not in self.persons})
+        if missing:
+            self.persons.update(people.persons(self.ctx.table, missing))
+
+    def person(self, sid: str) -> views.Person:
+        """Whom an id means; an id nobody stands behind any more is a former player."""
+        found = self.persons.get(sid)
+        return views.Person(found.handle, found.name) if found is not None else views.Person(None, "")
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+    def read_everything(self) -> None:
+        """Read all rated rows at once: cheaper than player by player when the whole pool is published."""
+        index = rated_store.read_index(self.ctx.table, self.pool.id)
+        by_player: dict[str, list[Rated]] = {}
+        by_game: dict[GameRef, list[Rated]] = {}
+        for row in rated_store.read_rated(self.ctx.table, self.pool.id, index.months, self.view):
+            for sid, *_ in row.after:
+                by_player.setdefault(sid, []).append(row)
+            if row.game is not None:
+                by_game.setdefault((row.game.club, row.game.game_id), []).append(row)
+        self._rows_by_player, self._rows_by_game = by_player, by_game
+
+    @property
+    def all_games(self) -> list[GameRef]:
+        """Every game with a rated row, after ``read_everything``."""
+        return sorted(self._rows_by_game or ())
+
+    @property
+    def all_rows(self) -> list[Rated]:
+        """Every game's rows in played order, after ``read_everything``."""
+        rows = [row for found in (self._rows_by_game or {}).values() for row in found]
+        return sorted(rows, key=lambda row: row.order)
+
+    def player_rows(self, sid: str) -> list[Rated]:
+        """A player's rows, oldest first."""
+        if self._rows_by_player is not None:
+            return self._rows_by_player.get(sid, [])
+        rows, _ = reading.history_rows(self.ctx.table, self.pool.id, sid, self.view, limit=None)
+        return rows[::-1]
+
+    def changes(self, row: Rated) -> list[dict[str, Any]]:
+        """What a row changed, with explanations; worked out once."""
+        if row.order not in self._changes:
+            self._changes[row.order] = changes_of(self.pool.system, self.pool.rules, row)
+        return self._changes[row.order]
+
+    def _before(self, row: Rated, sid: str) -> Rating:
+        game = rated_game(self.pool.system, row)
+        players = self.pool.system.players(game.content) if game is not None else [p for p, *_ in row.after]
+        before = row.before[list(players).index(sid)]
+        return (before[0], before[1])
+
+    # -- players -------------------------------------------------------------------------------------------------
+    def player_page(self, row: ListRow, month: str | None) -> views.PlayerPage:
+        """A player's page. ``month``: the last closed month."""
+        rows = self.player_rows(row.sid)
+        mentioned = reading.people_in(rows, self.pool.system)
+        self.know(mentioned | {row.sid})
+        series = [(r.at, a[1], a[2]) for r in rows for a in r.after if a[0] == row.sid and KINDS[r.kind] != "start"]
+        journal = note_store.read_journal(self.ctx.table, self.pool.id, row.sid, self.cursor.position)
+        return views.PlayerPage(
+            standing=self.standing(row),
+            clubs=tuple((c, self.club_names.get(c, c)) for c in row.clubs),
+            month=month if row.previous is not None else None,
+            month_place=row.previous_place if row.previous is not None else None,
+            best=row.state.best,
+            streaks=_streaks(rows, row.sid),
+            series=_thinned(series),
+            closings=self._closings(series),
+            history=tuple(self._line(r, row.sid) for r in reversed(rows[-HISTORY_SHOWN:])),
+            history_total=len(rows),
+            partners=self._pairings(rows, row.sid, same_side=True),
+            opponents=self._pairings(rows, row.sid, same_side=False),
+            decay=self._decay(row.state),
+            journal=tuple(self._journal(entry) for entry in journal),
+            labels=self._labels(row.state),
+        )
+
+    def _line(self, row: Rated, sid: str) -> views.HistoryLine:
+        after = next(a for a in row.after if a[0] == sid)
+        change = next(c for c in self.changes(row) if c["player"] == sid)
+        game = rated_game(self.pool.system, row)
+        own, others = _around(game.content, sid) if game is not None else ([], [])
+        return views.HistoryLine(
+            at=row.at,
+            kind=KINDS[row.kind],  # type: ignore[arg-type]
+            before=self._before(row, sid),
+            after=(after[1], after[2]),
+            club=game.club if game is not None else None,
+            game_id=game.game_id if game is not None else None,
+            score=after[3],
+            explanation=change["explanation"],
+            content=game.content if game is not None else None,
+            partners=tuple(self.person(p) for p in own),
+            opponents=tuple(self.person(p) for p in others),
+        )
+
+    def _pairings(self, rows: Sequence[Rated], sid: str, *, same_side: bool) -> tuple[views.Pairing, ...]:
+        sums: dict[str, list[float]] = {}
+        for row in rows:
+            game = rated_game(self.pool.system, row)
+            after = next(a for a in row.after if a[0] == sid)
+            if game is None or after[3] is None:
+                continue
+            before = self._before(row, sid)
+            forecast = forecast_of(next(c for c in self.changes(row) if c["player"] == sid)["explanation"])
+            own, others = _around(game.content, sid)
+            for other in own if same_side else others:
+                entry = sums.setdefault(other, [0, 0, 0, 0, 0, 0, 0.0, 0.0, 0])
+                entry[0] += 1
+                entry[1] += after[3] > 0
+                entry[2] += after[3] == 0
+                entry[3] += after[3] < 0
+                entry[4] += after[1] - before[0]
+                entry[5] += after[2] - before[1]
+                if forecast is not None:
+                    entry[6] += forecast[0]
+                    entry[7] += forecast[1]
+                    entry[8] += 1
+        most = sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))[:PAIRINGS]
+        return tuple(
+            views.Pairing(
+                self.person(other),
+                int(n),
+                int(won),
+                int(drawn),
+                int(lost),
+                (int(rating), int(index)),
+                expected if counted else None,
+                actual if counted else None,
+            )
+            for other, (n, won, drawn, lost, rating, index, expected, actual, counted) in most
+        )
+
+    def _closings(self, series: Sequence[tuple[int, int, int]]) -> tuple[tuple[str, int, int], ...]:
+        """Rating at each closing from the first change on."""
+        if not series or self.cursor.closed_until is None:
+            return ()
+        found = []
+        number = 0
+        zone = self.pool.time_zone
+        for at, day in calendar.closings(series[0][0], self.cursor.closed_until, zone):
+            while number + 1 < len(series) and series[number + 1][0] <= at:
+                number += 1
+            if series[number][0] <= at:
+                found.append((calendar.closed_month(day), series[number][1], series[number][2]))
+        return tuple(found)
+
+    def _decay(self, state: PlayerState) -> tuple[views.Decay, ...]:
+        """What the coming closings do if nothing is played."""
+        if not self.pool.system.has_closings:
+            return ()
+        ahead = msgspec.structs.replace(state)
+        now = self.ctx.clock()
+        found: list[views.Decay] = []
+        horizon = now + MONTHS_AHEAD * 31 * 86_400_000_000
+        for at, day in calendar.closings(max(now, self.cursor.closed_until or now), horizon, self.pool.time_zone):
+            rating = self.pool.system.close(ahead, day.toordinal())
+            if rating is not None and rating != (ahead.rating, ahead.index):
+                found.append(views.Decay(at, (ahead.rating, ahead.index), rating))
+                ahead.rating, ahead.index = rating
+        return tuple(found)
+
+    def _journal(self, entry: note_store.Entry) -> views.ChangeNote:
+        what, club, game_id = entry.causes[0] if entry.causes else ("late", "", "")
+        return views.ChangeNote(
+            at=entry.at,
+            kind="late" if what in ("finished", "started", "quit") else what,
+            club=club or None,
+            game_id=game_id or None,
+            games_rerated=entry.games,
+            before=entry.before,
+            after=entry.after,
+        )
+
+    def _labels(self, state: PlayerState) -> tuple[tuple[str, str, str, views.Record], ...]:
+        found = []
+        for label, record in sorted(state.labels.items()):
+            kind, _, rest = label.partition(":")
+            if ":" in rest or kind == "year":
+                continue
+            name = self.club_names.get(rest, rest) if kind == "club" else rest
+            found.append((kind, rest, name, record))
+        return tuple(found)
+
+    def standing(self, row: ListRow) -> views.Standing:
+        """A line of the list."""
+        state = row.state
+        return views.Standing(
+            place=row.place,
+            player=row.handle,
+            name=row.name,
+            rating=state.rating,
+            index=state.index,
+            games=state.games,
+            won=state.won,
+            drawn=state.drawn,
+            lost=state.lost,
+            last_played=state.last_played,
+            figures=self.pool.system.figures(state, self.pool.settings),
+            previous_place=row.previous_place,
+            previous=row.previous,
+            inactive=row.variant == "inactive",
+            labels=state.labels,
+            spark=(*row.spark, state.rating) if row.spark else (),
+        )
+
+    # -- games ---------------------------------------------------------------------------------------------------
+    def game_pages(self, refs: Sequence[GameRef]) -> Iterable[tuple[GameRef, views.GamePage | None]]:
+        """The pages of these games; None for one that does not exist."""
+        for start in range(0, len(refs), 50):
+            part = refs[start : start + 50]
+            items = self.ctx.table.batch_get([keys.game(self.pool.id, *ref) for ref in part])
+            for ref in part:
+                item = items.get(keys.game(self.pool.id, *ref))
+                yield ref, self._game_page(game_cases.from_item(item)) if item is not None else None
+
+    def _game_rows(self, stored: game_cases.Stored) -> list[Rated]:
+        if self._rows_by_game is not None:
+            return self._rows_by_game.get(stored.ref, [])
+        candidates = [stored.game] + ([stored.was] if stored.was is not None else [])
+        wanted = {
+            rated_store.rated_key(self.pool.id, order, instant_of(order)): None
+            for game in candidates
+            for order in game_cases.moment_orders(self.pool, game)
+        }
+        found = self.ctx.table.batch_get(wanted)
+        texts = [self.view.pick(found.get(key)) for key in wanted]
+        rows = [rated_store.load_rated(text) for text in texts if text is not None]
+        return [r for r in rows if r.game is not None and (r.game.club, r.game.game_id) == stored.ref]
+
+    def _game_page(self, stored: game_cases.Stored) -> views.GamePage:
+        rows = self._game_rows(stored)
+        held = self.view.pick(self.ctx.table.get(keys.held(self.pool.id), "#".join(stored.ref))) if not rows else None
+        # The page shows what is rated: while a newer revision waits, the one whose changes stand.
+        newest = max((r.game.revision for r in rows if r.game is not None), default=None)
+        game = stored.game
+        if newest is not None and newest != game.revision and not game.void:
+            game = next(r.game for r in rows if r.game is not None and r.game.revision == newest)
+        shown = [] if game.void else [r for r in rows if r.game is not None and r.game.revision == game.revision]
+        finished = any(r.kind == FINISH for r in shown)
+        sids = set(self.pool.system.mentioned(game.content)) | reading.people_in(shown, self.pool.system)
+        self.know(sids)
+        status = game_cases._status(game, finished, held is not None)
+        reason = msgspec.json.decode(held, type=rated_store.HeldRow).reason if held is not None else ""
+        return views.GamePage(
+            club=game.club,
+            game_id=game.game_id,
+            status=status,  # type: ignore[arg-type]
+            started_at=game.started_at,
+            content=game.content,
+            people={sid: self.person(sid) for sid in sids},
+            club_name=self.club_names.get(game.club, game.club),
+            finished_at=game.finished_at,
+            group=(game.group, game.group) if game.group else None,
+            tournament=(game.tournament, game.tournament) if game.tournament else None,
+            round=game.round,
+            note=stored.note,
+            changes=tuple(c for row in shown for c in self._game_changes(row)),
+            revisions=tuple(
+                views.Revision(r.revision, r.at, r.what, r.reason)
+                for r in stored.revisions
+                if r.revision <= game.revision
+            ),
+            warnings=tuple(w["message"] for w in stored.warnings),
+            held_because=reason,
+            rules=in_force(self.pool.rules, game.started_at) or 0,
+        )
+
+    def _game_changes(self, row: Rated) -> list[views.GameChange]:
+        by_player = {c["player"]: c for c in self.changes(row)}
+        return [
+            views.GameChange(
+                player=sid,
+                kind="quit" if row.kind == QUIT else "game",
+                before=self._before(row, sid),
+                after=(rating, index),
+                score=score,
+                explanation=by_player[sid]["explanation"],
+            )
+            for sid, rating, index, score, _ in row.after
+        ]
+
+    def game_line(self, row: Rated) -> views.GameLine:
+        """A game in a list of games."""
+        game = rated_game(self.pool.system, row)
+        assert game is not None  # noqa: S101 - only rows of games come here
+        sids = self.pool.system.mentioned(game.content)
+        self.know(sids)
+        return views.GameLine(row.at, game.club, game.game_id, game.content, {s: self.person(s) for s in sids})
+
+    # -- the pool ------------------------------------------------------------------------------------------------
+    def notes(self, limit: int = 500) -> list[views.ChangeNote]:
+        """Corrections and voids, newest first."""
+        found = list(note_store.read_notes(self.ctx.table, self.pool.id, limit))
+        self.know({p for note in found for p in note.players})
+        return [
+            views.ChangeNote(
+                at=n.at,
+                kind=n.what,
+                reason=n.reason,
+                club=n.club or None,
+                game_id=n.game_id or None,
+                revision=n.revision or None,
+                people=tuple(self.person(p) for p in n.players),
+            )
+            for n in found
+        ]
+
+    def statistics(self, rows: Sequence[Rated], ratings: Sequence[int]) -> views.StatisticsPage:
+        """The pool in numbers, from all its rows."""
+        months: dict[str, tuple[int, set[str]]] = {}
+        scores: list[tuple[float, float]] = []
+        for row in rows:
+            if row.kind != FINISH:
+                continue
+            month = calendar.month_of(row.at, self.pool.time_zone)
+            games, players = months.setdefault(month, (0, set()))
+            players.update(sid for sid, *_ in row.after)
+            months[month] = (games + 1, players)
+            for change in self.changes(row)[:1]:
+                forecast = forecast_of(change["explanation"])
+                if forecast is not None:
+                    scores.append(forecast)
+        activity = tuple((m, months[m][0], len(months[m][1])) for m in sorted(months))
+        return views.StatisticsPage(tuple(ratings), activity, scores)
+
+
+def forecast_of(explanation: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Expected and actual score of one player in one game, both 0 to 1, where the rule system foretells one."""
+    if "e" in explanation and "s" in explanation:
+        return (float(explanation["e"]), float(explanation["s"]))
+    if "expected" in explanation and "score" in explanation and explanation.get("opponents"):
+        against = len(explanation["opponents"])
+        return (float(explanation["expected"]) / against, float(explanation["score"]) / against)
+    return None
+
+
+def _around(content: Mapping[str, Any], sid: str) -> tuple[list[str], list[str]]:
+    """A player's partners and opponents in a game."""
+    own: list[str] = []
+    others: list[str] = []
+    for side in sides(content):
+        if sid in side:
+            own += [p for p in side if p != sid]
+        else:
+            others += side
+    return own, others
+
+
+def _streaks(rows: Sequence[Rated], sid: str) -> views.Streaks:
+    current = won = lost = unbeaten = run_won = run_lost = run_unbeaten = 0
+    for row in rows:
+        score = next(a[3] for a in row.after if a[0] == sid)
+        if score is None:
+            continue
+        run_won = run_won + 1 if score > 0 else 0
+        run_lost = run_lost + 1 if score < 0 else 0
+        run_unbeaten = run_unbeaten + 1 if score >= 0 else 0
+        won, lost, unbeaten = max(won, run_won), max(lost, run_lost), max(unbeaten, run_unbeaten)
+        current = run_won if score > 0 else -run_lost
+    return views.Streaks(current, won, lost, unbeaten)
+
+
+def _thinned(series: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    if len(series) <= SERIES:
+        return tuple(series)
+    step = len(series) / SERIES
+    picked = [series[int(i * step)] for i in range(SERIES)]
+    return (*picked, series[-1])

@@ -1,0 +1,734 @@
+"""A publication: what changed since the last one becomes pages. Details first, lists after them, the rest last.
+
+The run keeps the last published list as one compact object, applies the changed standings to it and writes only the
+pages whose content differs. A run that breaks off leaves its outbox entries where they are, so the next run does it
+all again; every object is compared with what is there before it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from shared.ledger import calendar, lists
+from shared.ledger.order import BEGINNING, END
+from shared.ratings.base import FINISH, MICROSECONDS, PlayerState, Rating
+from shared.store import keys, people, pools
+from shared.store import rated as rated_store
+from shared.store.bucket import etag
+from shared.store.pools import Pool
+from shared.store.rated import Cursor
+from shared.store.table import ConditionFailed, Update
+from shared.usecases import closing, published, rating, wake
+from shared.usecases.context import Context
+from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
+from site_builder import addresses, assets, data, site, views
+from site_builder.collation import collation_key
+from site_builder.gather import GameRef, Gatherer
+
+LEASE = 180 * MICROSECONDS
+"""A run that has not renewed its lease for so long is dead; another may begin."""
+RENEW_EVERY = 100
+"""Objects written between renewals of the lease."""
+WHOLE_FILES_EVERY = 3600 * MICROSECONDS
+"""Files of a whole pool (CSV, sitemap, statistics) are rewritten at most so often, and at closings."""
+CLOSINGS_IN_SPARK = 12
+STATISTICS_GAMES = 60_000
+"""Beyond, a pool's statistics are left as they are by incremental runs."""
+CACHE_PAGES = "public, max-age=0, s-maxage=60, must-revalidate"
+CACHE_ASSETS = "public, max-age=31536000, immutable"
+
+
+class Overtaken(Exception):
+    """Another run publishes this pool, or the pool moved while it was read."""
+
+
+@dataclass
+class Published:
+    """What a run did."""
+
+    pool: str
+    publication: str = ""
+    position: int = 0
+    built: int = 0
+    written: int = 0
+    bytes: int = 0
+    removed: int = 0
+
+
+@dataclass
+class _Dirty:
+    """What the outbox says has changed."""
+
+    everything: bool = False
+    players: set[str] = field(default_factory=set)
+    games: set[GameRef] = field(default_factory=set)
+    since: int = END
+    entries: list[str] = field(default_factory=list)
+
+
+def publish(ctx: Context, pool_id: str) -> Published | None:
+    """Publish a pool; None when there is nothing to do.
+
+    Raises:
+        Overtaken: another run is at it; its end asks again when anything is left.
+    """
+    pool = pools.load(ctx.table, pool_id)
+    if pool is None:
+        return None
+    run = _begin(ctx, pool_id)
+    try:
+        wake.answered(ctx, pool_id)
+        return _Publication(ctx, pool, run).publish()
+    finally:
+        _end(ctx, pool_id, run)
+
+
+def _begin(ctx: Context, pool: str) -> int:
+    """Take the lease; the number of this run."""
+    now = ctx.clock()
+    item = ctx.table.get(*keys.published(pool)) or {}
+    run = int(item.get("run", 0)) + 1
+    try:
+        ctx.table.write(
+            Update(
+                keys.published(pool),
+                "SET #run = :run, #leased = :until",
+                {"run": run, "until": now + LEASE, "was": run - 1, "now": now},
+                "(attribute_not_exists(#run) OR #run = :was) AND (attribute_not_exists(#leased) OR #leased < :now)",
+            )
+        )
+    except ConditionFailed:
+        raise Overtaken(pool) from None
+    return run
+
+
+def _renew(ctx: Context, pool: str, run: int) -> None:
+    try:
+        ctx.table.write(
+            Update(
+                keys.published(pool), "SET #leased = :until", {"until": ctx.clock() + LEASE, "run": run}, "#run = :run"
+            )
+        )
+    except ConditionFailed:
+        raise Overtaken(pool) from None
+
+
+def _end(ctx: Context, pool: str, run: int) -> None:
+    try:
+        ctx.table.write(Update(keys.published(pool), "REMOVE #leased", {"run": run}, "#run = :run"))
+    except ConditionFailed:
+        return
+
+
+def changed_slices(old: Sequence[Any], new: Sequence[Any], size: int = site.PAGE_SIZE) -> tuple[list[int], int]:
+    """Numbers (from 1) of the pages whose rows differ, or whose number of pages does; and how many pages there are."""
+    pages, before = site.pages_needed(len(new), size), site.pages_needed(len(old), size)
+    if pages != before:
+        return list(range(1, pages + 1)), pages
+    found = [n for n in range(1, pages + 1) if old[(n - 1) * size : n * size] != new[(n - 1) * size : n * size]]
+    return found, pages
+
+
+class _Publication:
+    """One run."""
+
+    def __init__(self, ctx: Context, pool: Pool, run: int) -> None:
+        self.ctx = ctx
+        self.pool = pool
+        self.run = run
+        self.result = Published(pool.id)
+        self.site = views.SiteView(ctx.site_origin, ctx.api_origin or ctx.site_origin)
+        self.since_renewal = 0
+        self.present: dict[str, str] | None = None
+        self.kept: set[str] = set()
+
+    # -- the run -------------------------------------------------------------------------------------------------
+    def publish(self) -> Published | None:
+        """Read, build, write."""
+        ctx, pool = self.ctx, self.pool
+        cursor = rated_store.read_cursor(ctx.table, pool.id)
+        dirty = self._outbox()
+        old = published.load(ctx, pool.id)
+        if old is None or old.rules_version != pool.version:
+            dirty.everything = True
+            dirty.since = BEGINNING
+        fresh_month = old is None or old.closed_until != cursor.closed_until
+        if not dirty.entries and not dirty.everything and not fresh_month and old and old.position == cursor.position:
+            return None
+        now = ctx.clock()
+        self.gather = Gatherer(ctx, pool, cursor)
+        rows = self._rows(cursor, old, dirty)
+        again = rated_store.read_cursor(ctx.table, pool.id)
+        if again.version != cursor.version:
+            raise Overtaken(pool.id)
+        if dirty.everything:
+            self.gather.read_everything()
+            self.present = dict(ctx.site.list(f"{pool.id}/"))
+            for language in pool.languages[1:]:
+                self.present |= dict(ctx.site.list(f"{language}/{pool.id}/"))
+        new = PublishedList(
+            publication=f"{self.run:08d}",
+            published_at=now,
+            position=cursor.position,
+            state_hash=cursor.hash,
+            results_up_to=max((r.state.last_played or BEGINNING for r in rows), default=BEGINNING),
+            closed_until=cursor.closed_until,
+            rules_version=pool.version,
+            rows=rows,
+            months=list(old.months) if old is not None else [],
+            whole_at=old.whole_at if old is not None else 0,
+        )
+        if new.results_up_to == BEGINNING:
+            new.results_up_to = None
+        self._closings(new, dirty, fresh_month)
+        self.view = self._pool_view(new, cursor)
+        self.result.publication, self.result.position = new.publication, new.position
+        self._write(self._pages(new, old, dirty, cursor, fresh_month))
+        self._finish(new, old, dirty)
+        return self.result
+
+    def _outbox(self) -> _Dirty:
+        dirty = _Dirty()
+        for item in self.ctx.table.query(keys.outbox(self.pool.id)):
+            dirty.entries.append(item["sk"])
+            body: Mapping[str, Any] = msgspec.json.decode(item["body"]) if "body" in item else item
+            if body.get("all"):
+                dirty.everything = True
+            dirty.players |= set(body.get("players", ()))
+            dirty.games |= {(c, g) for c, g in body.get("games", ())}
+            dirty.since = min(dirty.since, body.get("since", END))
+        return dirty
+
+    # -- the list ------------------------------------------------------------------------------------------------
+    def _rows(self, cursor: Cursor, old: PublishedList | None, dirty: _Dirty) -> list[ListRow]:
+        """The rows of the new list, in its order and with places, previous ones still of the old list."""
+        table, pool = self.ctx.table, self.pool
+        known = {row.sid: row for row in old.rows} if old is not None else {}
+        if dirty.everything:
+            states = {s: r.state for s, r in rated_store.read_all_states(table, pool.id, cursor.view).items()}
+            self.gather.know(states)
+        else:
+            changed = rated_store.read_states(table, pool.id, dirty.players, cursor.view)
+            states = {sid: row.state for sid, row in known.items() if sid not in dirty.players}
+            states |= {sid: row.state for sid, row in changed.items()}
+            self.gather.know(dirty.players)
+        rows: dict[str, ListRow] = {}
+        for sid, state in states.items():
+            was, person = known.get(sid), self.gather.persons.get(sid)
+            if person is None and was is None:
+                continue
+            rows[sid] = ListRow(
+                sid=sid,
+                handle=person.handle if person is not None else was.handle if was else sid,
+                name=person.name if person is not None else was.name if was else "",
+                clubs=list(person.clubs) if person is not None else was.clubs if was else [],
+                state=state,
+                previous_place=was.previous_place if was else None,
+                previous=was.previous if was else None,
+                spark=was.spark if was else [],
+            )
+        if not dirty.everything:
+            self.gather.persons |= {
+                sid: people.Person(sid, row.handle, row.name, tuple(row.clubs), "", None) for sid, row in known.items()
+            } | self.gather.persons
+        self._order(rows)
+        return self._sorted
+
+    def _order(self, rows: dict[str, ListRow]) -> None:
+        system, pool = self.pool.system, self.pool
+        named = {sid: (row.name, row.handle) for sid, row in rows.items()}
+        language = pool.languages[0] if pool.languages else "en"
+        states = {sid: row.state for sid, row in rows.items()}
+        order = lists.ordered(system, states, named, lambda name: collation_key(name, language))
+        for sid in order:
+            rows[sid].variant = self._variant(rows[sid].state)
+        main = [sid for sid in order if rows[sid].variant == MAIN]
+        if not main:
+            # Nobody left for the main list (all new, or idle for months): better everybody than an empty page.
+            main = [sid for sid in order if rows[sid].variant == "new"]
+            for sid in main:
+                rows[sid].variant = MAIN
+        places = lists.places(system, states, main)
+        for sid, row in rows.items():
+            row.place = places.get(sid)
+        self._sorted = [rows[sid] for sid in main] + [rows[sid] for sid in order if rows[sid].variant != MAIN]
+
+    def _variant(self, state: PlayerState) -> str:
+        """In which list a player stands, by the pool's stated rules."""
+        settings = self.pool.settings
+        if state.games < settings.minimum_games:
+            return "unlisted"
+        hide = getattr(settings, "hide_after_days", None)
+        if hide is not None and state.last_played is not None:
+            idle = self.ctx.clock() - state.last_played
+            if idle > hide * 86_400 * MICROSECONDS:
+                return "inactive"
+        if self.pool.system.figures(state, settings).get("class") == "new":
+            return "new"
+        return MAIN
+
+    # -- months --------------------------------------------------------------------------------------------------
+    def _closings(self, new: PublishedList, dirty: _Dirty, fresh_month: bool) -> None:
+        """Lists of the months that changed, and from the last closings movement and sparklines."""
+        self.months: dict[str, tuple[int, dict[str, PlayerState]]] = {}
+        self.month_before: dict[str, dict[str, tuple[int, Rating]]] = {}
+        last = new.closed_until
+        if last is None or not (fresh_month or dirty.everything or dirty.since <= last):
+            return
+        since = BEGINNING if dirty.everything else dirty.since
+        sparks: dict[str, list[int]] = {row.sid: [] for row in new.rows}
+        recent = self._recent_closings(last)
+        begin = min([since, *recent[:1]])
+        latest: dict[str, tuple[int, Rating]] = {}
+        for closed in rating.closings_since(self.ctx, self.pool, begin):
+            month = calendar.closed_month(closed.day)
+            if closed.at >= since or (fresh_month and closed.at == last):
+                self.month_before[month] = latest
+                states = {sid: msgspec.structs.replace(state) for sid, state in closed.states.items()}
+                self.months[month] = (closed.at, states)
+            latest = self._standing_at(closed.states)
+            if closed.at in recent:
+                for sid, (_, at_closing) in latest.items():
+                    if sid in sparks:
+                        sparks[sid].append(at_closing[0])
+        for row in new.rows:
+            row.spark = sparks[row.sid]
+            row.previous_place, row.previous = latest.get(row.sid, (None, None))
+
+    def _recent_closings(self, last: int) -> list[int]:
+        year_before = last - 366 * 86_400 * MICROSECONDS
+        found = [at for at, _ in calendar.closings(year_before, last, self.pool.time_zone)]
+        return found[-CLOSINGS_IN_SPARK:]
+
+    def _standing_at(self, states: Mapping[str, PlayerState]) -> dict[str, tuple[int, Rating]]:
+        order = lists.ordered(self.pool.system, states, {}, lists.collate_plain)
+        places = lists.places(self.pool.system, states, order)
+        return {sid: (places[sid], (s.rating, s.index)) for sid, s in states.items()}
+
+    def _month_pages(self, new: PublishedList) -> Iterator[views.Page]:
+        notes = {note.month: note for note in new.months}
+        every = sorted({*notes, *self.months})
+        for month in sorted(self.months):
+            at, states = self.months[month]
+            kind, revised = "reconstructed", None
+            frozen = closing.frozen_states(self.ctx, self.pool.id, month) if closing.is_frozen(self.pool, at) else None
+            if frozen is not None:
+                kind = "frozen"
+                difference = _differences(frozen, states)
+                revised = len(difference)
+                yield self._month_changes(month, difference)
+                states = frozen
+            rows = self._month_rows(states, self.month_before[month])
+            number = every.index(month)
+            pages = site.pages_needed(len(rows))
+            whole = views.MonthPage(
+                month,
+                kind,  # type: ignore[arg-type]
+                tuple(rows),
+                movers=_movers(rows),
+                revised_since=revised,
+                pages=pages,
+                earlier=every[number - 1] if number else None,
+                later=every[number + 1] if number + 1 < len(every) else None,
+            )
+            yield data.month_json(self.view, whole)
+            yield data.month_csv(self.view, whole)
+            for page in range(1, pages + 1):
+                part = tuple(rows[(page - 1) * site.PAGE_SIZE : page * site.PAGE_SIZE])
+                yield from site.month_pages(
+                    self.site,
+                    self.view,
+                    replace(whole, standings=part, page=page, movers=whole.movers if page == 1 else ()),
+                )
+            first = min(states, key=lambda sid: (self.pool.system.order_key(states[sid]), sid), default="")
+            notes[month] = MonthNote(month, kind, len(rows), first)
+        new.months = [notes[month] for month in sorted(notes)]
+
+    def _month_rows(
+        self, states: Mapping[str, PlayerState], before: Mapping[str, tuple[int, Rating]]
+    ) -> list[views.Standing]:
+        self.gather.know(states)
+        language = self.pool.languages[0] if self.pool.languages else "en"
+        persons = self.gather.persons
+        named = {sid: (persons[sid].name, persons[sid].handle) for sid in states if sid in persons}
+        order = lists.ordered(self.pool.system, states, named, lambda name: collation_key(name, language))
+        places = lists.places(self.pool.system, states, order)
+        rows = []
+        for sid in order:
+            name, handle = named.get(sid, ("", sid))
+            place, was = before.get(sid, (None, None))
+            line = ListRow(sid, handle, name, [], states[sid], MAIN, places[sid], place, was)
+            rows.append(self.gather.standing(line))
+        return rows
+
+    def _month_changes(self, month: str, difference: Sequence[tuple[str, Rating | None, Rating | None]]) -> views.Page:
+        present = self.pool.system.present
+        lines = []
+        for sid, was, now in difference:
+            self.gather.know([sid])
+            lines.append(
+                {
+                    "player": self.gather.person(sid).handle,
+                    "frozen": present(*was) if was is not None else None,
+                    "now": present(*now) if now is not None else None,
+                }
+            )
+        body = data.to_json({"pool": self.pool.id, "month": month, "changes": lines})
+        return views.Page(f"{self.pool.id}/lists/{month}/changes.json", data.JSON, body)
+
+    # -- pages ---------------------------------------------------------------------------------------------------
+    def _pool_view(self, new: PublishedList, cursor: Cursor) -> views.PoolView:
+        pool = self.pool
+        return views.PoolView(
+            id=pool.id,
+            name=pool.name,
+            system=pool.system.name,
+            time_zone=pool.time_zone,
+            languages=pool.languages,
+            rules=pool.rules_as_given,
+            created_at=pool.created_at,
+            publication=new.publication,
+            published_at=new.published_at,
+            results_up_to=new.results_up_to,
+            position=cursor.position,
+            state_hash=cursor.hash,
+            last_closing=cursor.closed_until,
+            bands=bands_of(pool),
+            players=cursor.players,
+            games=cursor.games,
+        )
+
+    def _pages(
+        self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, cursor: Cursor, fresh_month: bool
+    ) -> Iterator[views.Page]:
+        """All pages of this run in the order in which they go up."""
+        whole = dirty.everything or fresh_month or new.published_at - new.whole_at > WHOLE_FILES_EVERY
+        yield from self._detail_pages(new, dirty, fresh_month)
+        yield from self._month_pages(new)
+        yield from self._label_pages(new, old, dirty)
+        yield from self._list_pages(new, old, dirty)
+        yield from self._section_pages(new, dirty, cursor, whole)
+        if whole:
+            new.whole_at = new.published_at
+
+    def _detail_pages(self, new: PublishedList, dirty: _Dirty, fresh_month: bool) -> Iterator[views.Page]:
+        games = sorted(dirty.games | set(self.gather.all_games)) if dirty.everything else sorted(dirty.games)
+        if dirty.everything:
+            noted = {(n.club, n.game_id) for n in self.gather.notes() if n.club and n.game_id}
+            games = sorted({*games, *noted})
+        for _, page in self.gather.game_pages(games):
+            if page is not None:
+                yield from site.game_pages(self.site, self.view, page)
+        month = new.months[-1].month if new.months else None
+        if new.closed_until is not None:
+            day = calendar.day_of(new.closed_until, self.pool.time_zone)
+            month = calendar.closed_month(day)
+        by_sid = {row.sid: row for row in new.rows}
+        for sid in sorted(by_sid if dirty.everything or fresh_month else dirty.players):
+            if sid in by_sid:
+                yield from site.player_pages(self.site, self.view, self.gather.player_page(by_sid[sid], month))
+
+    def _list_pages(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> Iterator[views.Page]:
+        variants = ["main", "new", "inactive", "unlisted", "established"]
+        was = {v: _of_variant(old.rows if old is not None else [], v) for v in variants}
+        now = {v: _of_variant(new.rows, v) for v in variants}
+        if not any(r.state.index for r in new.rows):
+            now["established"] = was["established"] = []
+        existing = [v for v in variants if v != "main" and now[v]]
+        for variant in variants:
+            if variant != "main" and not now[variant]:
+                continue
+            numbers, pages = changed_slices(was[variant], now[variant])
+            if dirty.everything or variant == "main":
+                numbers = list(range(1, pages + 1)) if dirty.everything else sorted({1, *numbers})
+            shown = [self.gather.standing(row) for row in now[variant]]
+            for number in numbers:
+                first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
+                around = (shown[first - 1] if first else None, shown[last] if last < len(shown) else None)
+                yield from site.list_pages(
+                    self.site,
+                    self.view,
+                    shown[first:last],
+                    number,
+                    pages,
+                    variant=variant,
+                    variants=existing,
+                    recent=self._recent(dirty) if number == 1 and variant == "main" else (),
+                    around=around,
+                )
+        yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r in now["main"][:10]])
+
+    def _recent(self, dirty: _Dirty) -> tuple[views.GameLine, ...]:
+        """The newest rated games."""
+        if not dirty.everything:
+            index = rated_store.read_index(self.ctx.table, self.pool.id)
+            rows = []
+            for month in reversed(index.months[-6:]):
+                pk = keys.rated(self.pool.id, month)
+                for item in self.ctx.table.query(pk, forward=False, limit=60):
+                    text = self.gather.view.pick(item)
+                    row = rated_store.load_rated(text) if text is not None else None
+                    if row is not None and row.game is not None and row.kind == FINISH:
+                        rows.append(row)
+                if len(rows) >= 10:
+                    break
+        else:
+            rows = [r for r in self.gather.all_rows if r.kind == FINISH][::-1]
+        return tuple(self.gather.game_line(row) for row in rows[:10])
+
+    def _label_pages(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> Iterator[views.Page]:
+        """Lists of clubs, groups, tournaments and years in which a row differs."""
+        before = {row.sid: row for row in old.rows} if old is not None else {}
+        touched: set[str] = set()
+        for row in new.rows:
+            was = before.pop(row.sid, None)
+            if dirty.everything or was is None or was != row:
+                touched |= row.state.labels.keys()
+            if was is not None and was != row:
+                touched |= was.state.labels.keys()
+        for gone in before.values():
+            touched |= gone.state.labels.keys()
+        members: dict[str, list[ListRow]] = {label: [] for label in touched}
+        for row in new.rows:
+            for label in row.state.labels:
+                if label in members:
+                    members[label].append(row)
+        old_members: dict[str, list[ListRow]] = {label: [] for label in touched}
+        for row in old.rows if old is not None else ():
+            for label in row.state.labels:
+                if label in old_members:
+                    old_members[label].append(row)
+        for label in sorted(touched):
+            yield from self._label(label, members[label], old_members[label], dirty)
+
+    def _label(
+        self, label: str, rows: Sequence[ListRow], was: Sequence[ListRow], dirty: _Dirty
+    ) -> Iterator[views.Page]:
+        kind, _, rest = label.partition(":")
+        if not rows:
+            return
+        states = {row.sid: row.state for row in rows}
+        places = lists.places(self.pool.system, states, [row.sid for row in rows])
+        shown = [replace(self.gather.standing(row), place=places[row.sid], previous_place=None) for row in rows]
+        numbers, pages = changed_slices(was, rows)
+        if dirty.everything:
+            numbers = list(range(1, pages + 1))
+        name = self.gather.club_names.get(rest, rest) if kind == "club" else rest
+        for number in numbers:
+            part = tuple(shown[(number - 1) * site.PAGE_SIZE : number * site.PAGE_SIZE])
+            page = views.LabelPage(kind, rest, name, part, page=number, pages=pages)  # type: ignore[arg-type]
+            yield from site.label_pages(self.site, self.view, page)
+
+    def _section_pages(self, new: PublishedList, dirty: _Dirty, cursor: Cursor, whole: bool) -> Iterator[views.Page]:
+        """Index of lists, changes, rules, calculator, statistics, feed, whole-pool files."""
+        notes = self.gather.notes()
+        yield from site.changes_pages(self.site, self.view, notes)
+        yield from site.feed_pages(self.site, self.view, self._recent(dirty), self._month_feed(new))
+        if not whole:
+            return
+        yield from self._index(new, dirty)
+        yield from site.rules_pages(self.site, self.view)
+        yield from site.calculator_pages(self.site, self.view)
+        standings = [self.gather.standing(row) for row in new.rows]
+        yield data.standings_csv(self.view, standings)
+        yield from data.search_pages(self.view, [views.Person(row.handle, row.name) for row in new.rows])
+        if cursor.games <= STATISTICS_GAMES:
+            if not dirty.everything:
+                self.gather.read_everything()
+            ratings = [row.state.rating for row in new.rows]
+            yield from site.statistics_pages(
+                self.site, self.view, self.gather.statistics(self.gather.all_rows, ratings)
+            )
+
+    def _month_feed(self, new: PublishedList) -> list[tuple[str, int]]:
+        return [(n.month, closing.closing_of(n.month, self.pool.time_zone)) for n in new.months[-24:]]
+
+    def _index(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
+        self.gather.know({note.first for note in new.months if note.first})
+        months = tuple(
+            views.MonthEntry(
+                n.month,
+                n.kind,  # type: ignore[arg-type]
+                n.players,
+                self.gather.person(n.first) if n.first else None,
+            )
+            for n in reversed(new.months)
+        )
+        sums: dict[str, tuple[int, int]] = {}
+        for row in new.rows:
+            for label, record in row.state.labels.items():
+                players, games = sums.get(label, (0, 0))
+                sums[label] = (players + 1, games + record[0])
+        tables = [len(self.pool.system.players(dict(line.content))) for line in self._recent(dirty)]
+        seats = max(tables, default=2)
+        entries = []
+        for label, (players, games) in sorted(sums.items()):
+            kind, _, rest = label.partition(":")
+            name = self.gather.club_names.get(rest, rest) if kind == "club" else rest
+            entries.append(views.LabelEntry(kind, rest, name, players, games // seats))  # type: ignore[arg-type]
+        yield from site.index_pages(self.site, self.view, views.IndexPage(months, tuple(entries)))
+
+    # -- writing -------------------------------------------------------------------------------------------------
+    def _write(self, pages: Iterable[views.Page]) -> None:
+        for page in pages:
+            self._put(page)
+
+    def _put(self, page: views.Page, cache: str = CACHE_PAGES) -> None:
+        """Write an object unless the same stands there already."""
+        if page.path in self.kept:
+            raise RuntimeError(f"{page.path} was built twice")
+        self.kept.add(page.path)
+        self.result.built += 1
+        there = self.present.get(page.path) if self.present is not None else self.ctx.site.etag(page.path)
+        if there == etag(page.body):
+            return
+        self.ctx.site.put(page.path, page.body, page.content_type, cache)
+        self.result.written += 1
+        self.result.bytes += len(page.body)
+        self.since_renewal += 1
+        if self.since_renewal >= RENEW_EVERY:
+            self.since_renewal = 0
+            _renew(self.ctx, self.pool.id, self.run)
+
+    def _finish(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
+        """Home page, then ``publication.json``, then what is gone goes, then the list and the outbox."""
+        ctx, pool = self.ctx, self.pool
+        _renew(ctx, pool.id, self.run)
+        new.pages = self.result.built
+        save_summary(ctx, pool, new, self.view)
+        for page in site_pages(ctx, self.site):
+            self._put_shared(page)
+        self._put(data.publication_json(self.view, new.pages))
+        self._remove(new, old)
+        published.save(ctx, pool.id, new)
+        ctx.table.write(
+            Update(
+                keys.published(pool.id),
+                "SET #position = :position, #publication = :publication, #published_at = :at",
+                {"position": new.position, "publication": new.publication, "at": new.published_at, "run": self.run},
+                "#run = :run",
+            )
+        )
+        ctx.table.batch_write(deletes=[(keys.outbox(pool.id), sk) for sk in dirty.entries])
+
+    def _put_shared(self, page: views.Page) -> None:
+        if self.ctx.site.etag(page.path) != etag(page.body):
+            self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
+            self.result.written += 1
+
+    def _remove(self, new: PublishedList, old: PublishedList | None) -> None:
+        """Pages of players and games that are no longer there."""
+        gone: list[str] = []
+        if self.present is not None:
+            ledger = f"{self.pool.id}/ledger/"
+            gone = [key for key in self.present if key not in self.kept and not key.startswith(ledger)]
+        elif old is not None:
+            handles = {row.handle for row in new.rows}
+            for row in old.rows:
+                if row.handle not in handles:
+                    gone += addresses.removed_with_player(self.view, row.handle)
+        if gone:
+            self.ctx.site.delete(gone)
+            self.result.removed = len(gone)
+
+
+def _of_variant(rows: Sequence[ListRow], variant: str) -> list[ListRow]:
+    if variant == "established":
+        return [row for row in rows if row.variant == MAIN and row.state.index == 100]
+    return [row for row in rows if row.variant == variant]
+
+
+def _differences(
+    frozen: Mapping[str, PlayerState], now: Mapping[str, PlayerState]
+) -> list[tuple[str, Rating | None, Rating | None]]:
+    found: list[tuple[str, Rating | None, Rating | None]] = []
+    for sid in sorted({*frozen, *now}):
+        one, two = frozen.get(sid), now.get(sid)
+        was = (one.rating, one.index) if one is not None else None
+        then = (two.rating, two.index) if two is not None else None
+        if was != then:
+            found.append((sid, was, then))
+    return found
+
+
+def _movers(rows: Sequence[views.Standing], most: int = 5) -> tuple[views.Mover, ...]:
+    moved = [r for r in rows if r.previous is not None and r.previous[0] != r.rating]
+    moved.sort(key=lambda r: (-abs(r.rating - (r.previous or (0, 0))[0]), r.player))
+    return tuple(views.Mover(r.player, r.name, r.previous or (0, 0), (r.rating, r.index)) for r in moved[:most])
+
+
+def bands_of(pool: Pool) -> tuple[views.Band, ...]:
+    """The tiers of a pool's rule system, when it has any."""
+    make = getattr(pool.system, "bands", None)
+    return tuple(views.Band(*band) for band in make(pool.settings)) if make is not None else ()
+
+
+# -- what all pools share ----------------------------------------------------------------------------------------
+def _summary_key(pool: str) -> str:
+    return f"published/{pool}/summary"
+
+
+def save_summary(ctx: Context, pool: Pool, new: PublishedList, view: views.PoolView) -> None:
+    """What the home page says of a pool."""
+    leaders = [row for row in new.rows if row.variant == MAIN][:3]
+    body = msgspec.json.encode(
+        {"players": view.players, "games": view.games, "last_played": new.results_up_to, "leaders": leaders}
+    )
+    ctx.data.put(_summary_key(pool.id), body, "application/json")
+
+
+class _Summary(msgspec.Struct):
+    players: int
+    games: int
+    last_played: int | None
+    leaders: list[ListRow]
+
+
+def summaries(ctx: Context) -> tuple[views.PoolSummary, ...]:
+    """All pools as the home page shows them."""
+    found = []
+    for pool_id in pools.all_ids(ctx.table):
+        pool = pools.load(ctx.table, pool_id)
+        body = ctx.data.get(_summary_key(pool_id))
+        if pool is None:
+            continue
+        summary = msgspec.json.decode(body, type=_Summary) if body is not None else _Summary(0, 0, None, [])
+        gather = Gatherer(ctx, pool, Cursor(pool_id))
+        found.append(
+            views.PoolSummary(
+                pool.id,
+                pool.name,
+                pool.system.name,
+                pool.languages,
+                summary.players,
+                summary.games,
+                summary.last_played,
+                pool.time_zone,
+                tuple(gather.standing(row) for row in summary.leaders),
+            )
+        )
+    return tuple(found)
+
+
+def site_pages(ctx: Context, shared: views.SiteView) -> Iterator[views.Page]:
+    """Home in all languages, 404, ``site.json``, ``robots.txt``."""
+    yield from site.home_pages(replace(shared, pools=summaries(ctx)))
+
+
+def publish_site(ctx: Context) -> int:
+    """Write what belongs to no pool: assets, home, 404. How many objects were written."""
+    shared = views.SiteView(ctx.site_origin, ctx.api_origin or ctx.site_origin)
+    written = 0
+    for page in assets.asset_pages():
+        if ctx.site.etag(page.path) is None:
+            ctx.site.put(page.path, page.body, page.content_type, CACHE_ASSETS)
+            written += 1
+    for page in site_pages(ctx, shared):
+        if ctx.site.etag(page.path) != etag(page.body):
+            ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
+            written += 1
+    return written
