@@ -15,8 +15,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.api import routes
 from functions.api.http import Request, event_body, tidy_path
-from functions.api.models import fold_id
 from functions.api.routing import ROUTES, Access, Route
+from shared.ids import fold_id
 from shared.problems import BadField, Problem, busy, forbidden, invalid
 from shared.store.table import Busy
 from shared.usecases import access, bootstrap

@@ -16,8 +16,8 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ValidationError
 
-from functions.api.models import ID_FORM, fold_id
 from shared.fields import MOST_ERRORS, bad_fields
+from shared.ids import ID_FORM, fold_id
 from shared.problems import BadField, Problem, invalid, not_found
 from shared.store.clubs import ADMIN
 from shared.usecases.access import Caller

@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from shared.ids import ID_FORM, ID_PATTERN, fold_id
 from shared.ledger.calendar import zone
 from shared.ledger.order import to_instant
 from shared.problems import BadField
@@ -30,15 +31,6 @@ from shared.usecases.drafts import GameDraft
 from shared.usecases.people import parse_start
 from shared.usecases.pools import check_rules
 
-LANGUAGES = ("en", "de", "fr", "it")
-RESERVED = frozenset({"v1", "desk", "embed", "assets", *LANGUAGES})
-"""First steps of the site's addresses; no id may be one of them."""
-ID_PATTERN = "[a-z0-9][a-z0-9._-]{0,63}"
-_ID = re.compile(ID_PATTERN)
-ID_FORM: LiteralString = (
-    "An id has 1 to 64 of the characters a-z, 0-9, dot, underscore and hyphen, begins with a letter or digit, "
-    "and is not v1, desk, embed, assets or a language code."
-)
 NAME_LENGTH = 80
 NOTE_LENGTH = 1000
 REASON_LENGTH = 500
@@ -62,12 +54,6 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 # -- ids and texts -------------------------------------------------------------------------------------------------
-def fold_id(text: str) -> str | None:
-    """An id with its case folded, or None for what cannot be one."""
-    folded = text.lower() if text.isascii() else ""
-    return folded if _ID.fullmatch(folded) and folded not in RESERVED else None
-
-
 def _id(value: Any) -> str:
     folded = fold_id(value) if isinstance(value, str) else None
     if folded is None:

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from functions.api import answers, routes
-from functions.api.models import ID_PATTERN
 from functions.api.routing import ROUTES, Access, Parameter, Route
+from shared.ids import ID_PATTERN
 from shared.ratings import system_names
 
 assert routes  # noqa: S101 - importing them has filled the table

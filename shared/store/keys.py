@@ -111,6 +111,16 @@ def idempotency(club_id: str, key: str) -> Key:
     return f"IDEM#{club_id}#{digest(key)}", META
 
 
+def import_job(import_id: str) -> Key:
+    """An import that outlasts a request, and how far it is."""
+    return f"IMPORT#{import_id}", META
+
+
+def import_lock(pool_id: str, club_id: str) -> Key:
+    """Who of a club is importing into a pool: one at a time, so that two files cannot get mixed half and half."""
+    return f"IMPORTING#{pool_id}#{club_id}", META
+
+
 def ledger(pool_id: str, month: str, number: int) -> str:
     """Partition of the events accepted in a month (UTC, ``2026-11``), shard ``number``; sort key: event id."""
     return f"LEDGER#{pool_id}#{month}#{number}"

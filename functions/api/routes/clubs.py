@@ -5,6 +5,7 @@ from __future__ import annotations
 from functions.api import answers, models
 from functions.api.http import Request
 from functions.api.routing import Access, route
+from shared.ids import fold_id
 from shared.problems import not_found
 from shared.usecases import clubs
 from shared.usecases.drafts import Answer
@@ -47,7 +48,7 @@ def list_keys(request: Request) -> Answer:
 def revoke_key(request: Request) -> Answer:
     """Revoke a key at once."""
     club, key_id = request.existing_id("club"), request.path_text("key_id")
-    if not models.fold_id(key_id):
+    if not fold_id(key_id):
         raise not_found("key")
     clubs.revoke(request.ctx, club, key_id)
     return Answer(204, {})

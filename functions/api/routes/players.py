@@ -5,6 +5,7 @@ from __future__ import annotations
 from functions.api import answers, models
 from functions.api.http import Request
 from functions.api.routing import Access, route
+from shared.ids import fold_id
 from shared.problems import forbidden, not_found
 from shared.store import clubs
 from shared.usecases import people, pools
@@ -23,7 +24,7 @@ def put_player(request: Request) -> Answer:
     player, wrong = request.new_id("player")
     if player:
         people.find_own(request.ctx, player, request.club, admin=request.admin)
-    named = {folded for text in request.strings("clubs") if (folded := models.fold_id(text))}
+    named = {folded for text in request.strings("clubs") if (folded := fold_id(text))}
     known = clubs.existing(request.ctx.table, named) if named else set()
     body = request.model(models.PlayerBody, wrong, clubs=known)
     draft = people.PersonDraft(

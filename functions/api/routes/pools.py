@@ -5,6 +5,7 @@ from __future__ import annotations
 from functions.api import answers, models
 from functions.api.http import Request
 from functions.api.routing import Access, route
+from shared.ids import fold_id
 from shared.store import clubs
 from shared.usecases import pools, rebuild
 from shared.usecases.drafts import Answer
@@ -21,7 +22,7 @@ from shared.usecases.drafts import Answer
 def put_pool(request: Request) -> Answer:
     """Open a pool, or change its name, languages, clubs and rules."""
     pool_id, wrong = request.new_id("pool")
-    named = {folded for text in request.strings("clubs") if (folded := models.fold_id(text))}
+    named = {folded for text in request.strings("clubs") if (folded := fold_id(text))}
     known = clubs.existing(request.ctx.table, named) if named else set()
     body = request.model(models.PoolBody, wrong, clubs=known)
     draft = pools.PoolDraft(
