@@ -15,7 +15,7 @@ Units used everywhere inside:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -38,6 +38,9 @@ class Settings(BaseModel):
     """One dated entry of a pool's rules, without its ``from``. All fields have defaults; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """Settings that all dated rules of one pool share: a later rule cannot change them."""
 
     minimum_games: int = 0
 
@@ -321,4 +324,77 @@ class LiveSystem(Protocol):
 
     def robots_at_start(self, content: Content, started_at: int) -> tuple[str, ...]:
         """Seats that a robot had from the start."""
+        ...
+
+
+@runtime_checkable
+class StakeSystem(Protocol):
+    """What a rule system adds when a win has a stake that can be told before the game (Bridier)."""
+
+    def opponents_worth(
+        self, own: Rating, others: Iterable[tuple[str, Rating]], minimum_gain: int
+    ) -> list[tuple[str, int, int]]:
+        """Whom a player can meet so that a win brings at least ``minimum_gain``: (player, gain, loss)."""
+        ...
+
+    def has_entry_limits(self, content: Content, settings: Settings) -> bool:
+        """Whether the pool or this game sets limits to who may take part."""
+        ...
+
+    def entry_errors(self, content: Content, ratings: Mapping[str, Rating], settings: Settings) -> list[FieldError]:
+        """Which players break the limits, from everybody's ratings at the start of the game.
+
+        ``field`` is ``players[n]``, n the seat in ``content``; the message names the player, the limit and his number.
+        """
+        ...
+
+
+@runtime_checkable
+class DecayingSystem(Protocol):
+    """What a rule system adds when inactivity changes a rating (Bridier)."""
+
+    def decay_to_come(self, state: PlayerState, today: int) -> list[tuple[int, Rating]]:
+        """The closings that will change a player's rating unless he plays: (day, rating from then on), soonest first.
+
+        Args:
+            state: at the latest closing.
+            today: day (ordinal) in the pool's zone; a closing on this day has already been.
+        """
+        ...
+
+
+class CannotCalibrate(ValueError):
+    """K cannot be calibrated, for ``reason``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Spread(NamedTuple):
+    """How far results stray from expectation in a pool."""
+
+    games: int
+    sigma: float
+    """Root mean square of S − E over both sides of every game."""
+
+
+@runtime_checkable
+class CalibratingSystem(Protocol):
+    """What a rule system adds when K follows from how far results stray from expectation (Jass)."""
+
+    def k_of(self, settings: Settings) -> float:
+        """K in force."""
+        ...
+
+    def deviation(self, game: Game, start: Mapping[str, Rating], settings: Settings) -> float:
+        """S − E of one side of a finished game. Raises CannotRate."""
+        ...
+
+    def spread(self, deviations: Iterable[float]) -> Spread:
+        """The spread of a pool from one deviation per game."""
+        ...
+
+    def calibrated_k(self, k_reference: float, reference: Spread, rule: Spread) -> float:
+        """K that makes a game of this pool weigh as much as one of the reference pool. Raises CannotCalibrate."""
         ...

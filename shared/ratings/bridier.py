@@ -880,5 +880,25 @@ class Bridier:
             if one != two
         ]
 
+    # -- stakes and inactivity
+
+    def opponents_worth(
+        self, own: Rating, others: Iterable[tuple[str, Rating]], minimum_gain: int
+    ) -> list[tuple[str, int, int]]:
+        """Whom a player can meet so that a win is worth at least ``minimum_gain``."""
+        return opponents_worth(own, others, minimum_gain)
+
+    def has_entry_limits(self, content: Content, settings: Settings) -> bool:
+        """Whether the pool or this game sets limits."""
+        return bool(content.get("entry")) or cast("BridierSettings", settings).entry != Entry()
+
+    def entry_errors(self, content: Content, ratings: Mapping[str, Rating], settings: Settings) -> list[FieldError]:
+        """The errors of ``game_entry_errors``."""
+        return game_entry_errors(content, ratings, cast("BridierSettings", settings))
+
+    def decay_to_come(self, state: PlayerState, today: int) -> list[tuple[int, Rating]]:
+        """The closings that will raise the index; the rank stays."""
+        return [(day, (state.rating, index)) for day, index in decay_to_come(state, today)]
+
 
 SYSTEM: RuleSystem = Bridier()

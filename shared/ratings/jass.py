@@ -34,6 +34,7 @@ from pydantic import (
 from shared.ratings.base import (
     FINISH,
     MILLION,
+    CannotCalibrate,
     CannotRate,
     Caution,
     Content,
@@ -47,6 +48,7 @@ from shared.ratings.base import (
     RuleError,
     RuleSystem,
     Settings,
+    Spread,
 )
 
 START = 100
@@ -158,22 +160,6 @@ def tier_bounds(number: int) -> tuple[int | None, int | None]:
 # -- calibration of K --------------------------------------------------------------------------------------------------
 
 
-class Spread(NamedTuple):
-    """How far results stray from expectation in a pool."""
-
-    games: int
-    sigma: float
-    """Root mean square of S − E over both teams of every game."""
-
-
-class CannotCalibrate(ValueError):
-    """K cannot be calibrated, for ``reason``."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
 def deviation(game: Game, start: Mapping[str, Rating], settings: Settings) -> float:
     """S − E of team A in a finished game (team B's is its negative), −1 to 1, for ``spread``.
 
@@ -256,6 +242,7 @@ class JassTier(_Strict):
 class JassSettings(Settings):
     """Settings of a Jass pool."""
 
+    fixed: ClassVar[tuple[str, ...]] = ("measure",)
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     measure: Literal["striche", "points"] = "striche"
@@ -650,7 +637,7 @@ class Jass:
         game: Game,
         moment: Moment,  # noqa: ARG002
         start: Mapping[str, Rating],
-        now: Mapping[str, PlayerState],  # noqa: ARG002
+        now: Mapping[str, PlayerState],
         settings: Settings,
     ) -> dict[str, dict[str, Any]]:
         """Per player the numbers of his team's side; ``change`` is his own, exact.
@@ -658,7 +645,8 @@ class Jass:
         ``team_change`` is K (S − E) as computed, ``change`` its half in whole millionths. Beside them: ``e``,
         ``expected_difference``, ``actual_difference``, ``deviation``, ``s`` and ``s_before_clamp``, ``clamped`` (it
         bit), ``k``, ``team_rating``, ``opponents_rating``, ``own_rating`` (at the start of the game), ``measure`` with
-        ``scored`` and ``conceded``, and ``most_difference`` or ``target_points``.
+        ``scored`` and ``conceded``, and ``most_difference`` or ``target_points``; and ``tier_before``, ``tier_after``
+        (0 to 21) of the player, which differ where he changed his tier.
         """
         rules = cast("JassSettings", settings)
         content = game.content
@@ -693,7 +681,13 @@ class Jass:
             else:
                 side["target_points"] = rules.target_points
             for player in content["teams"][number]:
-                explained[player] = {**side, "own_rating": start[player][0] / MILLION}
+                before = now[player].rating
+                explained[player] = {
+                    **side,
+                    "own_rating": start[player][0] / MILLION,
+                    "tier_before": tier(before),
+                    "tier_after": tier(before + sign * working.change),
+                }
         return explained
 
     def explain_closing(self, before: Rating, after: Rating, last_result: int, closing: int) -> dict[str, Any]:  # noqa: ARG002
@@ -730,6 +724,24 @@ class Jass:
             signs = {a: change, c: change, b: -change, d: -change}
             quoted.append((label, {player: (start[player][0] + signs[player], 0) for player in start}))
         return quoted
+
+    # -- calibration
+
+    def k_of(self, settings: Settings) -> float:
+        """K, in points of a team's change."""
+        return cast("JassSettings", settings).k
+
+    def deviation(self, game: Game, start: Mapping[str, Rating], settings: Settings) -> float:
+        """S − E of team 1. Raises CannotRate."""
+        return deviation(game, start, settings)
+
+    def spread(self, deviations: Iterable[float]) -> Spread:
+        """σ of a pool."""
+        return spread(deviations)
+
+    def calibrated_k(self, k_reference: float, reference: Spread, rule: Spread) -> float:
+        """K_ref · σ_ref / σ_rule. Raises CannotCalibrate."""
+        return calibrated_k(k_reference, reference, rule)
 
 
 SYSTEM: RuleSystem = Jass()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shared.problems import BadField, invalid, not_found
-from shared.ratings.base import PlayerState
+from shared.ratings.base import PlayerState, StakeSystem
 from shared.store import people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
@@ -61,20 +61,20 @@ def opponents(ctx: Context, pool: Pool, handle: str, minimum_gain: int, cursor: 
     Raises:
         Problem: 404; 422 when the pool's rule system knows no stakes.
     """
-    from shared.ratings import bridier
-
-    if pool.system.name != bridier.SYSTEM.name:
-        raise invalid([BadField("pool", "no-stakes", "Only a Bridier pool has stakes.")])
+    system = pool.system
+    if not isinstance(system, StakeSystem):
+        raise invalid([BadField("pool", "no-stakes", "The rules of this pool know no stakes.")])
     person = people.find(ctx.table, handle)
     if person is None:
         raise not_found("player")
     view = rated_store.read_cursor(ctx.table, pool.id).view
     sid = survivor(ctx.table, pool.id, view, person.sid)
     states = rated_store.read_all_states(ctx.table, pool.id, view)
-    fresh = pool.system.start(None, pool.settings)
+    fresh = system.start(None, pool.settings)
     own = states[sid].state if sid in states else fresh
     others = [(s, (r.state.rating, r.state.index)) for s, r in states.items() if s != sid]
-    worth = bridier.opponents_worth((own.rating, own.index), others, minimum_gain)
+    worth = system.opponents_worth((own.rating, own.index), others, minimum_gain)
+    worth.sort(key=lambda line: (-line[1], line[2], line[0]))
     text = decode_cursor(cursor)
     if text is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
         raise invalid([BadField("cursor", "invalid", "This is not a cursor of an answer.")])
