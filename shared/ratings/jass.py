@@ -625,6 +625,20 @@ class Jass:
         """``{"tier": 11}``, 0 to 21; its name is in the settings, or in ``DEFAULT_TIERS``."""
         return {"tier": tier(state.rating)}
 
+    def bands(self, settings: Settings) -> list[tuple[Mapping[str, str], int | None, int | None, str]]:
+        """The tiers, ascending: names per language, bounds in millionths (lower inclusive, None open), symbol."""
+        tiers = getattr(settings, "tiers", None) or DEFAULT_TIERS
+        bounds = [tier_bounds(number) for number in range(TIERS)]
+        return [
+            (
+                shown.names,
+                None if lower is None else lower * MILLION,
+                None if upper is None else upper * MILLION,
+                shown.symbol,
+            )
+            for shown, (lower, upper) in zip(tiers, bounds, strict=True)
+        ]
+
     def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
         """Striche (in a points pool: points) of his team and of the other, per player."""
         content = game.content

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shared.ledger import calendar
+from shared.ledger import calendar, replay
 from shared.ledger.events import Event
-from shared.ledger.fold import Closed, Fold, Reset, Start, Story
-from shared.ratings.base import MICROSECONDS, Game, PlayerState
+from shared.ledger.fold import Closed
+from shared.ratings.base import MICROSECONDS, PlayerState
 from shared.store import keys, ledger, pools
 from shared.store import rated as store
 from shared.store.pools import Pool
@@ -73,29 +73,12 @@ def states_at(ctx: Context, pool: Pool, closing: int) -> Mapping[str, PlayerStat
     return fold_until(pool, [e for e in rating.read_ledger(ctx, pool) if e.accepted_at < closing], closing)
 
 
-def fold_until(pool: Pool, events: list[Event], closing: int) -> Mapping[str, PlayerState]:
-    """The states right after a closing by these events alone."""
-    games: dict[tuple[str, str], Game] = {}
-    starts: dict[str, Start] = {}
-    resets: list[Reset] = []
-    aliases: dict[str, str] = {}
-    for event in sorted(events, key=lambda e: e.id):
-        if event.game is not None:
-            ref = (event.game.club, event.game.game_id)
-            if ref not in games or games[ref].revision < event.game.revision:
-                games[ref] = event.game
-        elif event.kind == "start":
-            starts[event.player] = rating.start_of(pool, event)
-        elif event.kind == "rank-me" and not event.value["on"]:
-            resets.append(Reset(event.value["at"], event.player))
-        elif event.kind == "merge":
-            aliases[event.player] = event.value["into"]
-        elif event.kind == "unmerge":
-            aliases.pop(event.player, None)
-    fold = Fold(pool.system, pool.rules, pool.time_zone)
-    story = Story(games.values(), list(starts.values()), resets, rating.follow(aliases))
-    for what in fold.run(story, closings_after=None, closed_until=closing):
-        if isinstance(what, Closed) and what.at == closing:
+def fold_until(pool: Pool, events: list[Event], at: int) -> Mapping[str, PlayerState]:
+    """The states right after a closing by these events alone, under the rules they tell."""
+    rules = replay.rules_in(pool.system, events) if any(e.kind == "rules" for e in events) else pool.rules
+    _, told = replay.fold_ledger(pool.system, rules, pool.time_zone, events, at)
+    for what in told:
+        if isinstance(what, Closed) and what.at == at:
             return dict(what.states)
     return {}
 

@@ -45,6 +45,7 @@ from shared.ledger.order import (
     tick_of,
     utc_month,
 )
+from shared.ledger.replay import follow, start_of
 from shared.ledger.statehash import MODULUS, line_hash, to_hex
 from shared.ratings.base import FINISH, Game, PlayerState, Rating
 from shared.store import keys, ledger, notes, pools
@@ -332,7 +333,7 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
             plan.resets.append(Reset(event.value["at"], event.player))
             mentioned.add(event.player)
         elif event.kind == "start":
-            plan.starts.append(start_of(run.pool, event))
+            plan.starts.append(start_of(run.pool.system, run.pool.rules, event))
             mentioned.add(event.player)
         elif event.kind != "game" or event.game is None:
             return None
@@ -370,12 +371,6 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
     if not _read_players(run, plan, mentioned):
         return None
     return plan
-
-
-def start_of(pool: Pool, event: Event) -> Start:
-    """The carried-over rating of a start event."""
-    model = pool.system.start_model.model_validate(event.value)
-    return Start(event.player, pool.system.start(model, pool.settings), event.accepted_at)
 
 
 def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
@@ -435,19 +430,6 @@ def _last_row_until(run: Run, player: str, limit: str) -> str | None:
         if text is not None and any(sid == player for sid, *_ in store.load_rated(text).after):
             return key
     return None
-
-
-def follow(aliases: dict[str, str]) -> dict[str, str]:
-    """Aliases followed through to the last survivor."""
-    through: dict[str, str] = {}
-    for sid in aliases:
-        target, seen = aliases[sid], {sid}
-        while target in aliases and target not in seen:
-            seen.add(target)
-            target = aliases[target]
-        if target != sid:
-            through[sid] = target
-    return through
 
 
 class _Batch:
@@ -732,7 +714,7 @@ def _tell(run: Run, old: _Old, events: Iterable[Event]) -> None:
             reset = Reset(event.value["at"], event.player)
             old.resets[reset] = reset
         elif event.kind == "start":
-            old.carried[event.player] = start_of(run.pool, event)
+            old.carried[event.player] = start_of(run.pool.system, run.pool.rules, event)
         elif event.kind == "merge":
             old.aliases[event.player] = event.value["into"]
         elif event.kind == "unmerge":
