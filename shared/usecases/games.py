@@ -406,13 +406,18 @@ def first_revision(
     stored, event = _first(ctx, club, checked, fingerprint)
     guard = _put_fingerprint(pool.id, fingerprint, stored.ref)
     operations = [
-        Put(to_item(pool.id, stored), ABSENT),
+        put_game(pool.id, stored),
         *ledger.append(pool.id, event),
         *checked.registrations,
         *door,
         guard,
     ]
     return Write(stored, operations, guard)
+
+
+def put_game(pool: str, stored: Stored) -> Put:
+    """The item of a game that must not exist yet."""
+    return Put(to_item(pool, stored), ABSENT)
 
 
 def _first(ctx: Context, club: str, checked: Checked, fingerprint: str) -> tuple[Stored, Event]:
