@@ -25,7 +25,7 @@ from shared.store.table import ConditionFailed, Update
 from shared.usecases import closing, published, rating, wake
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
-from site_builder import addresses, assets, data, site, views
+from site_builder import addresses, assets, data, ledger_files, site, views
 from site_builder.collation import collation_key
 from site_builder.gather import GameRef, Gatherer
 
@@ -36,8 +36,8 @@ RENEW_EVERY = 100
 WHOLE_FILES_EVERY = 3600 * MICROSECONDS
 """Files of a whole pool (CSV, sitemap, statistics) are rewritten at most so often, and at closings."""
 CLOSINGS_IN_SPARK = 12
-STATISTICS_GAMES = 60_000
-"""Beyond, a pool's statistics are left as they are by incremental runs."""
+STATISTICS_GAMES = 20_000
+"""Beyond, a pool's statistics wait for the next publication of everything: they need every game."""
 CACHE_PAGES = "public, max-age=0, s-maxage=60, must-revalidate"
 CACHE_ASSETS = "public, max-age=31536000, immutable"
 
@@ -406,14 +406,16 @@ class _Publication:
         self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, cursor: Cursor, fresh_month: bool
     ) -> Iterator[views.Page]:
         """All pages of this run in the order in which they go up."""
-        whole = dirty.everything or fresh_month or new.published_at - new.whole_at > WHOLE_FILES_EVERY
+        # Where pages may follow each other by the second (one machine), so may the files of the whole pool.
+        every = WHOLE_FILES_EVERY if self.ctx.publish_delay >= 30 else self.ctx.publish_delay * MICROSECONDS
+        whole = dirty.everything or fresh_month or new.published_at - new.whole_at >= every
         yield from self._detail_pages(new, dirty, fresh_month)
         yield from self._month_pages(new)
         yield from self._label_pages(new, old, dirty)
         yield from self._list_pages(new, old, dirty)
-        yield from self._section_pages(new, dirty, cursor, whole)
         if whole:
             new.whole_at = new.published_at
+        yield from self._section_pages(new, dirty, cursor, whole)
 
     def _detail_pages(self, new: PublishedList, dirty: _Dirty, fresh_month: bool) -> Iterator[views.Page]:
         games = sorted(dirty.games | set(self.gather.all_games)) if dirty.everything else sorted(dirty.games)
@@ -533,10 +535,15 @@ class _Publication:
         yield from self._index(new, dirty)
         yield from site.rules_pages(self.site, self.view)
         yield from site.calculator_pages(self.site, self.view)
+        handles = {row.sid: row.handle for row in new.rows}
+        try:
+            yield from ledger_files.ledger_pages(self.ctx, self.pool, cursor, handles)
+        except ledger_files.Moving:
+            new.whole_at = 0
         standings = [self.gather.standing(row) for row in new.rows]
         yield data.standings_csv(self.view, standings)
         yield from data.search_pages(self.view, [views.Person(row.handle, row.name) for row in new.rows])
-        if cursor.games <= STATISTICS_GAMES:
+        if dirty.everything or cursor.games <= STATISTICS_GAMES:
             if not dirty.everything:
                 self.gather.read_everything()
             ratings = [row.state.rating for row in new.rows]

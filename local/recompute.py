@@ -1,0 +1,92 @@
+"""Recompute a pool's ratings from its published ledger, offline: the same hash, or something is wrong.
+
+python -m local recompute https://ratings.example/forum/       # or a folder with the published site
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import hashlib
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from shared.ledger.events import Event, decode
+from shared.ledger.order import to_instant
+from shared.ledger.replay import rules_in, states_of
+from shared.ledger.statehash import state_hash, to_hex
+from shared.ratings import rule_system
+
+
+class RecomputeError(Exception):
+    """The published ledger cannot be read, or does not fit its own index."""
+
+
+def fetch(source: str, path: str) -> bytes:
+    """A file below a pool's address or folder."""
+    if source.startswith(("http://", "https://")):
+        with urllib.request.urlopen(f"{source.rstrip('/')}/{path}", timeout=60) as answer:
+            return bytes(answer.read())
+    return (Path(source) / path).read_bytes()
+
+
+def recompute(source: str) -> dict[str, Any]:
+    """Fold a published ledger.
+
+    Returns:
+        ``{"pool", "position", "events", "published_hash", "hash", "standings"}``; standings by handle.
+
+    Raises:
+        RecomputeError: a segment does not have its checksum, or the number of events is not the position.
+    """
+    index = json.loads(fetch(source, "ledger/index.json"))
+    events: list[Event] = []
+    for segment in index["segments"]:
+        body = fetch(source, f"ledger/{segment['month']}.jsonl")
+        if hashlib.sha256(body).hexdigest() != segment["sha256"]:
+            raise RecomputeError(f"segment {segment['month']} does not have the checksum of the index")
+        events += [decode(line) for line in body.splitlines() if line]
+    if len(events) != index["position"]:
+        raise RecomputeError(f"{len(events)} events, but the index says position {index['position']}")
+    system = rule_system(index["system"])
+    closed = index["closed_until"]
+    until = None if closed is None else to_instant(dt.datetime.fromisoformat(closed.replace("Z", "+00:00")))
+    states = states_of(system, rules_in(system, events), index["time_zone"], events, until)
+    handles = json.loads(fetch(source, "ledger/players.json"))
+    return {
+        "pool": index["pool"],
+        "position": index["position"],
+        "events": len(events),
+        "published_hash": index["state_hash"],
+        "hash": to_hex(state_hash(system, states)),
+        "standings": [
+            {"player": handles.get(sid, sid), "rating": system.present(state.rating, state.index), "games": state.games}
+            for sid, state in sorted(states.items(), key=lambda item: (system.order_key(item[1]), item[0]))
+        ],
+    }
+
+
+def main(argv: list[str]) -> int:
+    """Print the standings and both hashes; 0 when they agree."""
+    parser = argparse.ArgumentParser(prog="python -m local recompute", description=__doc__)
+    parser.add_argument("source", help="address or folder of a published pool")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+    options = parser.parse_args(argv)
+    try:
+        found = recompute(options.source)
+    except (OSError, RecomputeError, ValueError, KeyError) as error:
+        print(f"cannot recompute: {error}", file=sys.stderr)
+        return 2
+    agree = found["hash"] == found["published_hash"]
+    if options.json:
+        print(json.dumps(found, ensure_ascii=False, indent=1))
+    else:
+        for number, line in enumerate(found["standings"], 1):
+            shown = " / ".join(str(value) for value in line["rating"].values())
+            print(f"{number:>5}  {line['player']:<40} {shown:>18} {line['games']:>6}")
+        print(f"{found['events']} events folded, state hash {found['hash']}")
+        print("which is the published one" if agree else f"NOT the published one, {found['published_hash']}")
+    return 0 if agree else 1
