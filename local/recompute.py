@@ -5,7 +5,6 @@ python -m local recompute https://ratings.example/forum/       # or a folder wit
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import hashlib
 import json
@@ -69,19 +68,15 @@ def recompute(source: str) -> dict[str, Any]:
     }
 
 
-def main(argv: list[str]) -> int:
-    """Print the standings and both hashes; 0 when they agree."""
-    parser = argparse.ArgumentParser(prog="python -m local recompute", description=__doc__)
-    parser.add_argument("source", help="address or folder of a published pool")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    options = parser.parse_args(argv)
+def show(source: str, *, as_json: bool = False) -> int:
+    """Print the standings and both hashes; 0 when they agree, 1 when not, 2 when the ledger cannot be read."""
     try:
-        found = recompute(options.source)
+        found = recompute(source)
     except (OSError, RecomputeError, ValueError, KeyError) as error:
         print(f"cannot recompute: {error}", file=sys.stderr)
         return 2
     agree = found["hash"] == found["published_hash"]
-    if options.json:
+    if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=1))
     else:
         for number, line in enumerate(found["standings"], 1):
