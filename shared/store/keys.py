@@ -70,6 +70,21 @@ def memberships(sid: str) -> str:
     return f"MEMBER#{sid}"
 
 
+def merges() -> str:
+    """Partition of all merges; sort key: the server-made id merged away."""
+    return "MERGES"
+
+
+def merging() -> Key:
+    """Counts the changes of merges, so that they come one after the other, and new pools know them all."""
+    return "MERGING", META
+
+
+def attention(club_id: str) -> str:
+    """Partition of what a club should look at; sort key: ``warning#pool#game``."""
+    return f"ATTENTION#{club_id}"
+
+
 # -- pool --------------------------------------------------------------------------------------------------------
 def pools() -> str:
     """Partition that lists all pools."""
@@ -109,6 +124,11 @@ def fingerprint(pool_id: str, content_digest: str) -> Key:
 def idempotency(club_id: str, key: str) -> Key:
     """The answer to a request that carried an Idempotency-Key."""
     return f"IDEM#{club_id}#{digest(key)}", META
+
+
+def limit(subject: str, window: int) -> Key:
+    """How many requests of a key, or to a pool, a minute has seen. Leaves by itself."""
+    return f"LIMIT#{subject}", f"{window:010d}"
 
 
 def import_job(import_id: str) -> Key:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shared.ledger.calendar import next_month
 from shared.ledger.events import Event, decode, encode
 from shared.ledger.order import utc_month
 from shared.store import keys
@@ -54,6 +55,21 @@ def pending(table: Table, pool: str) -> int:
 
 def read_month(table: Table, pool: str, month: str) -> Iterator[Event]:
     """The events accepted in a UTC month, in no particular order; page by page."""
+    for line in lines(table, pool, month):
+        yield decode(line)
+
+
+def lines(table: Table, pool: str, month: str) -> Iterator[str]:
+    """The same as they are stored, so that a search decodes only what it wants; all of one game in their order."""
     for number in range(keys.SHARDS):
         for item in table.query(keys.ledger(pool, month, number)):
-            yield decode(item["event"])
+            yield item["event"]
+
+
+def months(first: int, last: int) -> Iterator[str]:
+    """The UTC months from one instant to another, in order."""
+    month, end = utc_month(first), utc_month(last)
+    while month <= end:
+        yield month
+        year, number = next_month(int(month[:4]), int(month[5:]))
+        month = f"{year:04d}-{number:02d}"

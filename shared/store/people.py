@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from shared.store import keys
-from shared.store.table import ABSENT, Delete, Item, Operation, Put, Table
+from shared.store.table import ABSENT, PRESENT, Delete, Item, Operation, Put, Table, Update
 
 SEARCH_LENGTH = 160
 """A sort key holds 1,024 bytes; a name of 80 characters may grow eighteenfold in NFKC."""
@@ -26,6 +27,10 @@ class Person:
     registered_on: str | None
     """``2026-11-03``: a day in each pool's own zone."""
     version: int = 1
+    merged_into: str | None = None
+    """Server-made id of the record that this one was found to be the same person as."""
+    erased: bool = False
+    """Nobody is known behind this record any more; handle and name are a pseudonym."""
 
 
 def search_name(name: str) -> str:
@@ -45,7 +50,7 @@ def _roster_item(club: str, person: Person) -> Item:
 
 def _person_item(person: Person) -> Item:
     pk, sk = keys.person(person.sid)
-    return {
+    item: Item = {
         "pk": pk,
         "sk": sk,
         "sid": person.sid,
@@ -56,6 +61,11 @@ def _person_item(person: Person) -> Item:
         "registered_on": person.registered_on,
         "version": person.version,
     }
+    if person.merged_into is not None:
+        item["merged_into"] = person.merged_into
+    if person.erased:
+        item["erased"] = True
+    return item
 
 
 def _from_item(item: Item) -> Person:
@@ -67,6 +77,8 @@ def _from_item(item: Item) -> Person:
         managed_by=item["managed_by"],
         registered_on=item.get("registered_on"),
         version=item["version"],
+        merged_into=item.get("merged_into"),
+        erased=item.get("erased", False),
     )
 
 
@@ -90,6 +102,19 @@ def find(table: Table, handle: str) -> Person | None:
         return None
     item = table.get(*keys.person(pointer["sid"]))
     return _from_item(item) if item else None
+
+
+def chain(table: Table, person: Person) -> list[Person]:
+    """A record, whom it was merged into, and so on to the survivor, who comes last. A round trip a step."""
+    found = [person]
+    while (into := found[-1].merged_into) is not None and into not in {p.sid for p in found}:
+        found.extend(persons(table, [into]).values())
+    return found
+
+
+def same_as(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """From a handle's item: the other handles of the same person."""
+    return tuple(item.get("same_as", ()))
 
 
 def roster(table: Table, club: str) -> Iterator[tuple[str, str, str]]:
@@ -134,4 +159,44 @@ def change(old: Person, new: Person) -> list[Operation]:
         Put(_person_item(new), "#version = :known", {"known": old.version}),
         *(Delete(key) for key in sorted(gone)),
         *(Put(_roster_item(club, new)) for club in new.clubs),
+    ]
+
+
+def merging(old: Person, into: str | None) -> Put:
+    """The write by which a record is merged into another, or (None) is one of its own again."""
+    new = replace(old, merged_into=into, version=old.version + 1)
+    return Put(_person_item(new), "#version = :known", {"known": old.version})
+
+
+def unchanged(person: Person) -> Update:
+    """Holds a person's record still: of two changes that rest on it one fails."""
+    values = {"known": person.version, "next": person.version + 1}
+    return Update(keys.person(person.sid), "SET #version = :next", values, "#version = :known")
+
+
+def tell_same(handle: str, others: Iterable[str]) -> Update:
+    """Say at a handle which other handles are the same person's."""
+    return Update(keys.handle(handle), "SET #same_as = :others", {"others": sorted(others)}, PRESENT)
+
+
+def erasure(old: Person, pseudonym: str, others: Iterable[str]) -> list[Operation]:
+    """The writes that leave nothing of a person but a pseudonym: record emptied, handle and rosters gone.
+
+    ``managed_by`` stays: it is a club, and says who may ask for what is left to be done.
+    """
+    pk, sk = keys.handle(pseudonym)
+    new = replace(
+        old,
+        handle=pseudonym,
+        name=pseudonym,
+        clubs=(),
+        registered_on=None,
+        version=old.version + 1,
+        erased=True,
+    )
+    return [
+        Put(_person_item(new), "#version = :known", {"known": old.version}),
+        Put({"pk": pk, "sk": sk, "sid": old.sid, "erased": True, "same_as": sorted(others)}, ABSENT),
+        Delete(keys.handle(old.handle)),
+        *(Delete(_roster_key(club, old)) for club in old.clubs),
     ]

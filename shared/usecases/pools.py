@@ -19,7 +19,8 @@ from shared.ratings import rule_system
 from shared.ratings.base import Settings
 from shared.store import keys, ledger, pools, rated
 from shared.store.pools import Pool
-from shared.store.table import ABSENT, Busy, ConditionFailed, Operation, Put
+from shared.store.table import ABSENT, TRANSACTION_ITEMS, Busy, ConditionFailed, Operation, Put
+from shared.usecases import merging
 from shared.usecases.context import Context
 
 ATTEMPTS = 3
@@ -104,13 +105,20 @@ def put(ctx: Context, pool_id: str, draft: PoolDraft) -> tuple[bool, Pool]:
     Raises:
         Problem: 409 ``system-fixed`` or ``time-zone-fixed``: games are stored under them already.
     """
+    told: set[str] = set()
     for _ in range(ATTEMPTS):
         known = pools.load(ctx.table, pool_id)
         new = _changed(ctx, pool_id, draft, known)
         if known is not None and new is known:
             return False, known
+        writes = _writes(ctx, new, known)
+        if known is None:
+            before, with_it = merging.tell_new_pool(ctx, pool_id, told)
+            for start in range(0, len(before), TRANSACTION_ITEMS):
+                ctx.table.transact(before[start : start + TRANSACTION_ITEMS])
+            writes += with_it
         try:
-            ctx.table.transact(_writes(ctx, new, known))
+            ctx.table.transact(writes)
         except ConditionFailed:
             continue
         ctx.ask_to_publish(pool_id, 0)

@@ -47,7 +47,7 @@ from shared.ledger.order import (
 )
 from shared.ledger.replay import follow, start_of
 from shared.ledger.statehash import MODULUS, line_hash, to_hex
-from shared.ratings.base import FINISH, Game, PlayerState, Rating
+from shared.ratings.base import FINISH, Game, LiveSystem, PlayerState, Rating
 from shared.store import keys, ledger, notes, pools
 from shared.store import rated as store
 from shared.store.pools import Pool
@@ -216,6 +216,8 @@ class _Append:
     resets: list[Reset] = field(default_factory=list)
     known: dict[GameRef, Sequence[Rating]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    merged: dict[str, str] = field(default_factory=dict)
+    """Merges that change no rating here yet."""
     states: dict[str, StateRow] = field(default_factory=dict)
     opened: dict[GameRef, OpenRow] = field(default_factory=dict)
 
@@ -228,6 +230,8 @@ def _append(run: Run, events: Sequence[Event], current: Sequence[Event]) -> bool
     fold = run.system_fold({sid: row.state for sid, row in plan.states.items()})
     widest = max([len(run.pool.system.players(g.content)) for g in plan.games], default=1)
     batch = _Batch(run, {sid: row.last for sid, row in plan.states.items()}, fold, reserve=8 + 4 * widest)
+    for player, into in plan.merged.items():
+        batch.draft.rows[(keys.aliases(run.pool.id), player)] = into
     waiting: dict[Any, Event] = {_waits_for(e): e for e in current}
     told = {(g.club, g.game_id) for g in plan.games}
     batch.take([e for e in events if _waits_for(e) not in waiting or waiting[_waits_for(e)] is not e])
@@ -335,6 +339,8 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
         elif event.kind == "start":
             plan.starts.append(start_of(run.pool.system, run.pool.rules, event))
             mentioned.add(event.player)
+        elif event.kind == "merge" and not _has_played(run, event.player):
+            plan.merged[event.player] = event.value["into"]
         elif event.kind != "game" or event.game is None:
             return None
         else:
@@ -373,6 +379,22 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
     return plan
 
 
+def _has_played(run: Run, sid: str) -> bool:
+    """Whether merging this player away could change anything. Every pool is told of every merge, most for nothing.
+
+    Without a state he has no rated moment; he may sit in an open or held game, be merged already, or (where the rules
+    know live games) have left the ranking before his first game.
+    """
+    table, pool, view = run.table, run.pool, run.cursor.view
+    if isinstance(pool.system, LiveSystem) or store.read_states(table, pool.id, [sid], view):
+        return True
+    if view.pick(table.get(keys.aliases(pool.id), sid)) is not None:
+        return True
+    open_games, held = store.read_open(table, pool.id, view), store.read_held(table, pool.id, view)
+    games = [row.game for row in (*open_games.values(), *held.values())]
+    return any(sid in pool.system.mentioned(game.content) for game in games)
+
+
 def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
     """Aliases and states of the players, and their ratings at starts that lie before the head."""
     table, pool, view = run.table, run.pool.id, run.cursor.view
@@ -380,6 +402,7 @@ def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
     while wanted:
         found = table.batch_get([(keys.aliases(pool), sid) for sid in wanted])
         new = {sk: text for (_, sk), item in found.items() if (text := view.pick(item)) is not None}
+        new |= {sid: plan.merged[sid] for sid in wanted if sid in plan.merged}
         plan.aliases.update(new)
         wanted = {into for into in new.values() if into not in plan.aliases}
     plan.aliases = follow(plan.aliases)
