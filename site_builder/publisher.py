@@ -35,6 +35,8 @@ RENEW_EVERY = 100
 """Objects written between renewals of the lease."""
 WHOLE_FILES_EVERY = 3600 * MICROSECONDS
 """Files of a whole pool (CSV, sitemap, statistics) are rewritten at most so often, and at closings."""
+STEADY_READS = 30
+"""How often a run reads again what changed while it read, before it leaves the pool to the next run."""
 CLOSINGS_IN_SPARK = 12
 STATISTICS_GAMES = 20_000
 """Beyond, a pool's statistics wait for the next publication of everything: they need every game."""
@@ -83,6 +85,8 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
     try:
         wake.answered(ctx, pool_id)
         return _Publication(ctx, pool, run).publish()
+    except rated_store.StaleView:
+        raise Overtaken(pool_id) from None
     finally:
         _end(ctx, pool_id, run)
 
@@ -124,6 +128,17 @@ def _end(ctx: Context, pool: str, run: int) -> None:
         return
 
 
+def _refresh(ctx: Context, pool: Pool, cursor: Cursor, states: dict[str, PlayerState], players: Iterable[str]) -> None:
+    """Replace these players' states by what the cursor's view has; those without one go."""
+    wanted = set(players)
+    found = rated_store.read_states(ctx.table, pool.id, wanted, cursor.view)
+    for sid in wanted:
+        if sid in found:
+            states[sid] = found[sid].state
+        else:
+            states.pop(sid, None)
+
+
 def changed_slices(old: Sequence[Any], new: Sequence[Any], size: int = site.PAGE_SIZE) -> tuple[list[int], int]:
     """Numbers (from 1) of the pages whose rows differ, or whose number of pages does; and how many pages there are."""
     pages, before = site.pages_needed(len(new), size), site.pages_needed(len(old), size)
@@ -160,11 +175,9 @@ class _Publication:
         if not dirty.entries and not dirty.everything and not fresh_month and old and old.position == cursor.position:
             return None
         now = ctx.clock()
+        states, cursor = self._states(cursor, old, dirty)
         self.gather = Gatherer(ctx, pool, cursor)
-        rows = self._rows(cursor, old, dirty)
-        again = rated_store.read_cursor(ctx.table, pool.id)
-        if again.version != cursor.version:
-            raise Overtaken(pool.id)
+        rows = self._rows(states, old, dirty)
         if dirty.everything:
             self.gather.read_everything()
             self.present = dict(ctx.site.list(f"{pool.id}/"))
@@ -204,18 +217,35 @@ class _Publication:
         return dirty
 
     # -- the list ------------------------------------------------------------------------------------------------
-    def _rows(self, cursor: Cursor, old: PublishedList | None, dirty: _Dirty) -> list[ListRow]:
-        """The rows of the new list, in its order and with places, previous ones still of the old list."""
+    def _states(
+        self, cursor: Cursor, old: PublishedList | None, dirty: _Dirty
+    ) -> tuple[dict[str, PlayerState], Cursor]:
+        """Every player's state as of one cursor: read again what the rater changed meanwhile until it held still."""
         table, pool = self.ctx.table, self.pool
-        known = {row.sid: row for row in old.rows} if old is not None else {}
+        states: dict[str, PlayerState] = {}
         if dirty.everything:
             states = {s: r.state for s, r in rated_store.read_all_states(table, pool.id, cursor.view).items()}
-            self.gather.know(states)
         else:
-            changed = rated_store.read_states(table, pool.id, dirty.players, cursor.view)
-            states = {sid: row.state for sid, row in known.items() if sid not in dirty.players}
-            states |= {sid: row.state for sid, row in changed.items()}
-            self.gather.know(dirty.players)
+            states = {row.sid: row.state for row in old.rows} if old is not None else {}
+            _refresh(self.ctx, pool, cursor, states, dirty.players)
+        for _ in range(STEADY_READS):
+            again = rated_store.read_cursor(table, pool.id)
+            if again.version == cursor.version:
+                return states, cursor
+            cursor, more = again, self._outbox()
+            if more.everything and not dirty.everything:
+                raise Overtaken(pool.id)
+            _refresh(self.ctx, pool, cursor, states, more.players)
+            dirty.players |= more.players
+            dirty.games |= more.games
+            dirty.since = min(dirty.since, more.since)
+            dirty.entries = more.entries
+        raise Overtaken(pool.id)
+
+    def _rows(self, states: Mapping[str, PlayerState], old: PublishedList | None, dirty: _Dirty) -> list[ListRow]:
+        """The rows of the new list, in its order and with places, previous ones still of the old list."""
+        known = {row.sid: row for row in old.rows} if old is not None else {}
+        self.gather.know(states if dirty.everything else dirty.players)
         rows: dict[str, ListRow] = {}
         for sid, state in states.items():
             was, person = known.get(sid), self.gather.persons.get(sid)
