@@ -3,8 +3,8 @@
     python -m site_builder.catalogue
 
 extracts every message, brings ``locales/*/LC_MESSAGES/messages.po`` up to date (new messages come in empty), compiles
-them to ``.mo`` and writes ``locales/cldr.json``: months, date patterns and number symbols out of Babel's CLDR data, so that
-the 10 MB of Babel need not go into a function's package. A test holds all of it in step.
+them to ``.mo`` and writes ``locales/cldr.json``: months, date patterns and number symbols out of Babel's CLDR data, so
+that the 10 MB of Babel need not go into a function's package. A test holds all of it in step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def extract() -> Any:
 
     found = Catalog(charset="utf-8", header_comment="# Clubladder: texts of the public site")
     for file, line, message, _, context in sorted(
-        extract_from_dir(str(HERE), METHODS, OPTIONS, keywords={"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}),
+        extract_from_dir(
+            str(HERE), METHODS, OPTIONS, keywords={"_": None, "N_": None, "gettext": None, "ngettext": (1, 2)}
+        ),
         key=lambda entry: (entry[0], entry[1]),
     ):
         found.add(message, None, [(file, line)], context=context)

@@ -1,4 +1,4 @@
-"""Geometry of the pictures: numbers in, coordinates out. The templates draw them as inline SVG, so no script is needed."""
+"""Geometry of the pictures: numbers in, coordinates out. The templates draw inline SVG; no script is needed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from shared.ledger.calendar import closing_instant, day_of, next_month
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 50, 8, 10, 26
+NAMES = 46
+"""Room for the names of tiers, right of the line."""
 SPARK_WIDTH, SPARK_HEIGHT = 60, 16
 MOST_POINTS = 300
 DAY = 86_400_000_000
@@ -23,6 +25,7 @@ class Tick:
     label: str
     odd: bool = False
     """Hidden where there is little room."""
+    anchor: str = "middle"
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ def line_chart(
     margin = max((max(values) - min(values)) // 12, unit)
     grid = steps(min(values) - margin, max(values) + margin, unit)
     low, high = grid[0], grid[-1]
-    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+    right, bottom = WIDTH - (NAMES if bands else RIGHT), HEIGHT - BOTTOM
 
     def x(at: int) -> float:
         return LEFT + (right - LEFT) * (at - start) / (end - start)
@@ -160,10 +163,8 @@ def line_chart(
             position += 1
         if series[position][0] <= at:
             dots.append((round(x(at), 1), round(y(series[position][1]), 1)))
-    every = next(n for n in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if len(months) <= n * 8)
-    ticks = [
-        (at, month) for at, month in months if (month.year * 12 + month.month - 1) % every == 0
-    ] or months[:1]
+    every = next(n for n in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if len(months) <= n * 8 or n == 1200)
+    ticks = [(at, month) for at, month in months if (month.year * 12 + month.month - 1) % every == 0] or months[:1]
     return LineChart(
         path=path,
         area=f"{path}V{bottom}H{_n(x(points[0][0]))}Z",
@@ -174,11 +175,13 @@ def line_chart(
                 round(x(at), 1),
                 str(month.year) if every >= 12 or month.month == 1 else month_label[month.month - 1],
                 number % 2 == 1,
+                "middle" if x(at) < WIDTH - 20 else "end",
             )
             for number, (at, month) in enumerate(ticks)
         ),
         y=tuple(Tick(round(y(value), 1), str(value // unit)) for value in grid),
         stripes=_stripes(bands, low, high, y),
+        right=right,
     )
 
 
@@ -198,7 +201,7 @@ def _stripes(
 def _months(start: int, end: int, time_zone: str) -> list[tuple[int, dt.date]]:
     day = day_of(start, time_zone)
     year, month = day.year, day.month
-    found = []
+    found: list[tuple[int, dt.date]] = []
     while True:
         year, month = next_month(year, month)
         at = closing_instant(year, month, time_zone)
@@ -229,6 +232,4 @@ def bars(values: Sequence[tuple[str, int]], about_ticks: int = 8) -> tuple[tuple
                 number % every == 0,
             )
         )
-    return tuple(drawn), tuple(
-        Tick(round(bottom - (bottom - TOP) * value / grid[-1], 1), str(value)) for value in grid
-    )
+    return tuple(drawn), tuple(Tick(round(bottom - (bottom - TOP) * value / grid[-1], 1), str(value)) for value in grid)

@@ -39,8 +39,8 @@ def collation_key(text: str, language: str = "en") -> CollationKey:
     accents: list[str] = []
     for character in unicodedata.normalize("NFKC", text).casefold():
         if character in own:
-            base, step = own[character]
-            primary.append(_weight(base) + int(step))
+            follows = own[character]
+            primary.append(_weight(follows[0]) + int(follows[1]))
             continue
         for part in unicodedata.normalize("NFKD", character.translate(_TAKEN_APART)):
             if unicodedata.combining(part):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from shared.ratings.base import MILLION, Rating
 from site_builder.views import Band, PoolView, Standing
 from site_builder.words import MINUS, Words
-
-MOST_DECIMALS = 6
 
 
 def N_(text: str) -> str:  # noqa: N802 - gettext's name for "translate later"
@@ -92,27 +91,18 @@ class Figures:
         return f"{text} / {'+' if moved > 0 else MINUS if moved < 0 else '±'}{abs(moved)}"
 
     def printed(self, standings: Sequence[Standing], around: tuple[Standing | None, Standing | None]) -> list[str]:
-        """The ratings of a list; neighbours that print alike but differ get decimals until they do not."""
+        """The ratings of a list; neighbours that print alike but differ get one decimal more."""
         before, after = around
         line = [s.rating for s in (before, *standings, after) if s is not None]
         offset = 1 if before is not None else 0
-        decimals = [self.decimals] * len(line)
-        if self.unit > 1:
-            for number in range(len(line) - 1):
-                one, two = line[number], line[number + 1]
-                if one == two:
-                    continue
-                need = next(
-                    (d for d in range(self.decimals, MOST_DECIMALS) if self.first(one, d) != self.first(two, d)),
-                    MOST_DECIMALS,
-                )
-                decimals[number] = max(decimals[number], need)
-                decimals[number + 1] = max(decimals[number + 1], need)
-            same: dict[int, int] = {}
-            for rating, need in zip(line, decimals, strict=True):
-                same[rating] = max(need, same.get(rating, 0))
-            decimals = [same[rating] for rating in line]
-        return [self.first(s.rating, decimals[n + offset]) for n, s in enumerate(standings)]
+        alike = set()
+        for one, two in pairwise(line):
+            if self.unit > 1 and one != two and self.first(one) == self.first(two):
+                alike |= {one, two}
+        return [
+            self.first(rating, self.decimals + 1 if rating in alike else None)
+            for rating in line[offset : offset + len(standings)]
+        ]
 
     def band_name(self, band: Band) -> str:
         """A tier's name in the language, else in the first there is."""

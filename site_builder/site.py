@@ -111,20 +111,22 @@ def _environment(language: str) -> Environment:
 
 def _xml(text: str) -> Markup:
     """Escaped, without the characters that XML has no way to hold."""
-    fit = "".join(c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff"))
+    fit = "".join(
+        c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff")
+    )
     return escape(fit)
 
 
 @pass_context
-def _who(context: Context, id: str | None) -> Markup:
+def _who(context: Context, player: str | None) -> Markup:
     """A player by the id that content and explanations use, linked to his page."""
     people: Mapping[str, Person] = context.get("people") or {}
-    person = people.get(id or "") or Person(None, id or "")
+    person = people.get(player or "") or Person(None, player or "")
     return _link(context, person)
 
 
 def _link(context: Context, person: Person) -> Markup:
-    name = person.name or person.handle or context["_"]("a former player")
+    name = person.name or person.handle or context["words"].gettext("a former player")
     if person.handle is None:
         return Markup('<span dir="auto">{}</span>').format(name)
     return Markup('<a href="{}" dir="auto">{}</a>').format(context["to"].player(person.handle), name)
@@ -163,12 +165,14 @@ def _languages(pool: PoolView) -> tuple[str, ...]:
 
 
 def _pool_pages(
-    site: SiteView, pool: PoolView, template: str, where: Callable[[Addresses], str], make: Callable[[Words, Figures], dict[str, Any]]
+    site: SiteView,
+    pool: PoolView,
+    template: str,
+    where: Callable[[Addresses], str],
+    make: Callable[[Words, Figures], dict[str, Any]],
 ) -> Iterator[Page]:
     """A page of a pool in each of its languages."""
-    alternates = [
-        (language, words(language).name, where(Addresses(pool, language))) for language in _languages(pool)
-    ]
+    alternates = [(language, words(language).name, where(Addresses(pool, language))) for language in _languages(pool)]
     for language, _, address in alternates:
         text = words(language)
         figures = Figures(pool, text)
@@ -188,9 +192,7 @@ def _pool_pages(
             "date": lambda at, text=text: text.date_at(at, pool.time_zone),
             "short_date": lambda at, text=text: text.short_day(day_of(at, pool.time_zone)),
             "moment": lambda at, text=text: text.moment_at(at, pool.time_zone),
-            "since": None
-            if pool.last_closing is None
-            else text.day_month(day_of(pool.last_closing, pool.time_zone)),
+            "since": None if pool.last_closing is None else text.day_month(day_of(pool.last_closing, pool.time_zone)),
             **make(text, figures),
         }
         context["rules_of"] = _Rules(language, pool.system, context)
@@ -245,7 +247,13 @@ def home_pages(site: SiteView) -> Iterator[Page]:
         for summary in site.pools:
             shown = language if language in summary.languages else next(iter(summary.languages), "en")
             pool = PoolView(
-                summary.id, summary.name, summary.system, summary.time_zone, summary.languages, ({"from": "1900-01-01"},), 0
+                summary.id,
+                summary.name,
+                summary.system,
+                summary.time_zone,
+                summary.languages,
+                ({"from": "1900-01-01"},),
+                0,
             )
             figures = Figures(pool, text)
             about = _Rules(language, summary.system, {"figures": figures, "pool": pool})
@@ -319,7 +327,7 @@ def list_pages(
 def embed_pages(site: SiteView, pool: PoolView, standings: Sequence[Standing]) -> Iterator[Page]:
     """``/embed/{pool}/``: the first players in a page to put into another site's frame."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(_text: Words, figures: Figures) -> dict[str, Any]:
         return {"rows": _rows(pool, figures, standings)}
 
     def where(to: Addresses) -> str:
@@ -407,7 +415,12 @@ def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[P
         if line.kind != "start"
     ]
     yield _feed(
-        site, first, f"{pool.id}/players/{handle}/feed.xml", f"{page.standing.name} – {pool.name}", to.player(handle), entries
+        site,
+        first,
+        f"{pool.id}/players/{handle}/feed.xml",
+        f"{page.standing.name} – {pool.name}",
+        to.player(handle),
+        entries,
     )
 
 
@@ -428,7 +441,7 @@ def _explained(rules_of: _Rules, changes: Sequence[GameChange]) -> list[tuple[li
 def game_pages(site: SiteView, pool: PoolView, game: GamePage) -> Iterator[Page]:
     """A game with the explanation of every change, in every language."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(_text: Words, _figures: Figures) -> dict[str, Any]:
         number = game.rules % len(pool.rules)
         return {
             "game": game,
@@ -457,7 +470,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
 def rules_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
     """The rules in words and formulas, every number from the pool's settings, and how they changed over time."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(_text: Words, _figures: Figures) -> dict[str, Any]:
         dated = [(entry["from"], _settings(pool.settings_at(number))) for number, entry in enumerate(pool.rules)]
         return {"dated": dated, "settings": dated[-1][1]}
 
@@ -467,7 +480,7 @@ def rules_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
 def calculator_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
     """The calculator: works with a script; without it the page explains the way by the API."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(_text: Words, figures: Figures) -> dict[str, Any]:
         settings = _settings(pool.settings_at())
         return {
             "settings": settings,
@@ -520,7 +533,9 @@ def feed_pages(
     entries = [
         {
             "title": ", ".join(
-                game.people[id].name or id for id in pool.rule_system.players(dict(game.content)) if id in game.people
+                game.people[player].name or player
+                for player in pool.rule_system.players(dict(game.content))
+                if player in game.people
             ),
             "address": to.game(game.club, game.game_id),
             "id": to.game(game.club, game.game_id),

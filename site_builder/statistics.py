@@ -71,9 +71,7 @@ def honesty(scores: Sequence[tuple[float, float]]) -> Honesty | None:
     if not scores:
         return None
     coin = [(0.5, actual) for _, actual in scores]
-    return Honesty(
-        len(scores), log_loss(scores), brier(scores), log_loss(coin), brier(coin), calibration(scores)
-    )
+    return Honesty(len(scores), log_loss(scores), brier(scores), log_loss(coin), brier(coin), calibration(scores))
 
 
 def distribution(ratings: Sequence[int], unit: int, most: int = 30) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """What the pages are made from. The publisher fills these; nothing here knows a store.
 
-Units are those of the fold: a rating is ``(rating, index)`` in millionths of a point or as rank and index, an instant is
-microseconds since 1970. The rule system of the pool turns them into what readers see.
+Units are those of the fold: a rating is ``(rating, index)`` in millionths of a point or as rank and index, an instant
+is microseconds since 1970. The rule system of the pool turns them into what readers see.
 
 ``people`` maps whatever ids a game's content and explanations use (server ids or handles) to persons, so nothing has to
 be translated before it is shown.

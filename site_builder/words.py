@@ -129,11 +129,15 @@ class Words:
         return year if number == "01" else self.months_short[int(number) - 1]
 
     def month(self, month: str) -> str:
-        """``November 2026`` from ``2026-11``."""
+        """``November 2026`` from ``2026-11``, as a title."""
+        text = self.month_within(month)
+        return text[0].upper() + text[1:]
+
+    def month_within(self, month: str) -> str:
+        """The same within a sentence: ``novembre 2026``."""
         year, number = month.split("-")
         name = self._data["months_alone"][int(number) - 1]
-        text = str(self._data["month"]).replace("LLLL", "MMMM").replace("y", year).replace("MMMM", name)
-        return text[0].upper() + text[1:]
+        return str(self._data["month"]).replace("LLLL", "MMMM").replace("y", year).replace("MMMM", name)
 
     def date_at(self, at: int, time_zone: str) -> str:
         """The day of an instant there, long."""
@@ -153,9 +157,7 @@ class Words:
         parts = [Markup.escape(item) for item in items]
         if len(parts) < 2:
             return Markup("").join(parts)
-        return Markup("{} {} {}").format(
-            Markup(", ").join(parts[:-1]), self.gettext("and"), parts[-1]
-        )
+        return Markup("{} {} {}").format(Markup(", ").join(parts[:-1]), self.gettext("and"), parts[-1])
 
 
 def _(text: str) -> str:  # pragma: no cover - marks texts for extraction

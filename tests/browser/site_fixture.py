@@ -5,6 +5,8 @@
 Names are invented. The same call gives the same bytes.
 """
 
+# ruff: noqa: E501, SIM905, A001, A002 - wide tables of invented things
+
 from __future__ import annotations
 
 import datetime as dt
@@ -16,10 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shared.ledger.calendar import closings, month_of
+from shared.ledger.calendar import closings, day_of, month_of
 from shared.ledger.order import to_instant
 from shared.ratings import rule_system
-from shared.ratings.base import FINISH, QUIT, Game, Moment, PlayerState
+from shared.ratings.base import MILLION, QUIT, Game, Moment, PlayerState
+from shared.ratings.jass import DEFAULT_TIERS, tier_bounds
 from site_builder import data, site
 from site_builder.assets import asset_pages
 from site_builder.views import (
@@ -68,21 +71,16 @@ AWKWARD = (
 ZONE = "Europe/Zurich"
 START = dt.datetime(2025, 9, 2, 17, 30, tzinfo=dt.UTC)
 NOW = to_instant(dt.datetime(2026, 11, 3, 19, 40, tzinfo=dt.UTC))
-PLANTS = "Moss Grass Clover Daisy Fern Heather Ivy Thyme Sage Mint Hazel Birch Rowan Cherry Apple Maple Ash Lime Beech Oak Larch Cedar"
 SITE = SiteView("https://ratings.example", "https://api.ratings.example")
 
 
 def bands() -> tuple[Band, ...]:
-    """Twenty-two steps of five, as a Jass pool has."""
-    edges = [None, *range(50, 155, 5), None]
-    return tuple(
-        Band(
-            {"en": name},
-            None if low is None else low * 1_000_000,
-            None if high is None else high * 1_000_000,
-        )
-        for name, low, high in zip(PLANTS.split(), edges[:-1], edges[1:], strict=True)
-    )
+    """The neutral tiers that a Jass pool has by default."""
+    made = []
+    for number, tier in enumerate(DEFAULT_TIERS):
+        low, high = (None if bound is None else bound * MILLION for bound in tier_bounds(number))
+        made.append(Band(tier.names, low, high, tier.symbol))
+    return tuple(made)
 
 
 def names(count: int, awkward: bool = True) -> list[Person]:
@@ -94,7 +92,11 @@ def names(count: int, awkward: bool = True) -> list[Person]:
     for number in range(count):
         first, last = pairs[number % len(pairs)]
         extra = f" {number // len(pairs) + 1}" if number >= len(pairs) else ""
-        name = AWKWARD[number // 3] if awkward and number % 3 == 2 and number // 3 < len(AWKWARD) else f"{first} {last}{extra}"
+        name = (
+            AWKWARD[number // 3]
+            if awkward and number % 3 == 2 and number // 3 < len(AWKWARD)
+            else f"{first} {last}{extra}"
+        )
         people.append(Person(f"p{number + 1:03d}", name))
     return people
 
@@ -102,7 +104,9 @@ def names(count: int, awkward: bool = True) -> list[Person]:
 class World:
     """One pool, played through."""
 
-    def __init__(self, id: str, name: str, system: str, settings: dict[str, Any], players: int, games: int, awkward: bool) -> None:
+    def __init__(
+        self, id: str, name: str, system: str, settings: dict[str, Any], players: int, games: int, awkward: bool
+    ) -> None:
         self.system = rule_system(system)
         self.settings = self.system.settings_model.model_validate(settings)
         self.people = names(players, awkward)
@@ -150,7 +154,11 @@ class World:
         first = rng.random() < 0.5 + edge / 2
         if self.system.name == "jass":
             high, low = rng.choice([(3, 0), (3, 1), (2, 1), (4, 1), (5, 0), (3, 2), (7, 0), (4, 3)])
-            return {"teams": teams, "striche": [high, low] if first else [low, high], "winner": "team1" if first else "team2"}
+            return {
+                "teams": teams,
+                "striche": [high, low] if first else [low, high],
+                "winner": "team1" if first else "team2",
+            }
         content: dict[str, Any] = {"teams": teams, "outcome": "team1" if first else "team2"}
         if rng.random() < 0.04:
             content["outcome"] = "draw"
@@ -185,7 +193,13 @@ class World:
                 state.rating, state.index = after
                 self.series[handle].append((at, *after))
                 self.history[handle].append(
-                    HistoryLine(at, "closing", before, after, explanation=self.system.explain_closing(before, after, state.last_result, day.toordinal()))
+                    HistoryLine(
+                        at,
+                        "closing",
+                        before,
+                        after,
+                        explanation=self.system.explain_closing(before, after, state.last_result, day.toordinal()),
+                    )
                 )
         self.snapshots.append((at, {h: _copy(s) for h, s in self.states.items()}))
 
@@ -215,7 +229,7 @@ class World:
                     state.lost += outcome.score < 0
                 state.last_played = moment.at
                 if outcome.is_result:
-                    state.last_result = dt.date.fromtimestamp(moment.at / 1e6).toordinal()
+                    state.last_result = day_of(moment.at, ZONE).toordinal()
                 for key, more in (outcome.counters or {}).items():
                     state.counters = {**state.counters, key: state.counters.get(key, 0) + more}
                 if state.best is None or outcome.rating > state.best[0]:
@@ -241,18 +255,45 @@ class World:
                 changes=tuple(changes),
                 revisions=(
                     Revision(1, game.finished_at + 60_000_000, "finished"),
-                    *((Revision(2, game.finished_at + 9_000_000_000, "corrected", "Seats were swapped"),) if number % 9 == 0 else ()),
+                    *(
+                        (Revision(2, game.finished_at + 9_000_000_000, "corrected", "Seats were swapped"),)
+                        if number % 9 == 0
+                        else ()
+                    ),
                 ),
             )
         )
 
-    def _note(self, game: Game, moment: Moment, player: str, kind: Any, before: Any, after: Any, score: Any, explanation: Any, players: Any) -> None:
+    def _note(
+        self,
+        game: Game,
+        moment: Moment,
+        player: str,
+        kind: Any,
+        before: Any,
+        after: Any,
+        score: Any,
+        explanation: Any,
+        players: Any,
+    ) -> None:
         teams = game.content.get("teams")
         own = next((t for t in teams if player in t), [player]) if teams else [player]
         partners = tuple(self.by[h] for h in own if h != player)
         opponents = tuple(self.by[h] for h in players if h not in own)
         self.history[player].append(
-            HistoryLine(moment.at, kind, before, after, game.club, game.game_id, score, explanation, game.content, partners, opponents)
+            HistoryLine(
+                moment.at,
+                kind,
+                before,
+                after,
+                game.club,
+                game.game_id,
+                score,
+                explanation,
+                game.content,
+                partners,
+                opponents,
+            )
         )
         expected = explanation.get("e")
         if expected is None and "expected" in explanation:
@@ -273,14 +314,16 @@ class World:
                 entry[7] += actual or 0
 
     # -- views ---------------------------------------------------------------------------------------------------
-    def standings(self, states: dict[str, PlayerState], previous: dict[str, PlayerState] | None, sparks: bool = True) -> list[Standing]:
+    def standings(
+        self, states: dict[str, PlayerState], previous: dict[str, PlayerState] | None, sparks: bool = True
+    ) -> list[Standing]:
         order = sorted(states, key=lambda h: (self.system.order_key(states[h]), h))
         before = self._places(previous or {})
         places = self._places(states)
         lines = []
         for h in order:
             s = states[h]
-            spark = [snap[h].rating for _, snap in self.snapshots if h in snap][-12:] + [s.rating]
+            spark = [*[snap[h].rating for _, snap in self.snapshots if h in snap][-12:], s.rating]
             old = (previous or {}).get(h)
             lines.append(
                 Standing(
@@ -310,7 +353,16 @@ class World:
         both = []
         for role in ("partners", "opponents"):
             pairs = [
-                Pairing(self.by[other], e[0], e[1], e[2], e[3], (e[4], e[5]), e[6] if self.scores else None, e[7] if self.scores else None)
+                Pairing(
+                    self.by[other],
+                    e[0],
+                    e[1],
+                    e[2],
+                    e[3],
+                    (e[4], e[5]),
+                    e[6] if self.scores else None,
+                    e[7] if self.scores else None,
+                )
                 for (who, kind, other), e in self.pairs.items()
                 if who == h and kind == role
             ]
@@ -342,7 +394,9 @@ class World:
         pool = self.pool
         standings = self.standings(self.states, self.snapshots[-1][1])
         recent = [self.game_line(game) for game in reversed(self.games[-6:])]
-        yield from site.list_pages(SITE, pool, standings, recent=recent, variants=("new",) if pool.system == "bridier" else ())
+        yield from site.list_pages(
+            SITE, pool, standings, recent=recent, variants=("new",) if pool.system == "bridier" else ()
+        )
         if pool.system == "bridier":
             yield from site.list_pages(SITE, pool, standings[-3:], variant="new", variants=("new",))
         for line in standings[:1] if few else standings:
@@ -379,12 +433,20 @@ class World:
         yield from site.index_pages(SITE, pool, IndexPage(tuple(reversed(months)), labels))
         for entry in labels:
             yield from site.label_pages(
-                SITE, pool, LabelPage(entry.kind, entry.id, entry.name, tuple(standings[:15]), tuple(recent), entry.games)
+                SITE,
+                pool,
+                LabelPage(entry.kind, entry.id, entry.name, tuple(standings[:15]), tuple(recent), entry.games),
             )
         notes = (
-            ChangeNote(NOW - 86_400_000_000, "corrected", "Seats were swapped", "bern", self.games[-1].game_id, 2, (), 12),
-            ChangeNote(NOW - 2 * 86_400_000_000, "voided", "Entered twice <b>", "bern", self.games[-2].game_id, 3, (), 40),
-            ChangeNote(NOW - 3 * 86_400_000_000, "merged", "One person, two cards", people=(self.people[0], self.people[1])),
+            ChangeNote(
+                NOW - 86_400_000_000, "corrected", "Seats were swapped", "bern", self.games[-1].game_id, 2, (), 12
+            ),
+            ChangeNote(
+                NOW - 2 * 86_400_000_000, "voided", "Entered twice <b>", "bern", self.games[-2].game_id, 3, (), 40
+            ),
+            ChangeNote(
+                NOW - 3 * 86_400_000_000, "merged", "One person, two cards", people=(self.people[0], self.people[1])
+            ),
         )
         yield from site.changes_pages(SITE, pool, notes)
         yield from site.rules_pages(SITE, pool)
@@ -423,7 +485,19 @@ def _pick(rng: random.Random, handles: list[str], weights: list[int], count: int
 
 
 def _copy(state: PlayerState) -> PlayerState:
-    return PlayerState(state.rating, state.index, state.games, state.won, state.drawn, state.lost, state.last_result, state.last_played, state.counters, state.best, state.labels)
+    return PlayerState(
+        state.rating,
+        state.index,
+        state.games,
+        state.won,
+        state.drawn,
+        state.lost,
+        state.last_result,
+        state.last_played,
+        state.counters,
+        state.best,
+        state.labels,
+    )
 
 
 def worlds(players: int = 20, awkward: bool = True) -> list[World]:
@@ -440,7 +514,15 @@ def crowd(count: int = 20_000) -> Iterator[Page]:
     rng = random.Random(3)
     people = names(count, awkward=False)
     pool = worlds(6, False)[0].pool
-    pool = PoolView(**{**{f: getattr(pool, f) for f in pool.__dataclass_fields__}, "id": "crowd", "name": "Schweizer Rangliste", "players": count, "games": count * 9})
+    pool = PoolView(
+        **{
+            **{f: getattr(pool, f) for f in pool.__dataclass_fields__},
+            "id": "crowd",
+            "name": "Schweizer Rangliste",
+            "players": count,
+            "games": count * 9,
+        }
+    )
     ratings = sorted((rng.gauss(100_000_000, 12_000_000) for _ in people), reverse=True)
     lines = [
         Standing(n + 1, p.handle or "", p.name, int(r), 0, 41 + n % 300, 20 + n % 150, n % 5, 21 + n % 140, NOW - n * 10_000_000,

@@ -24,19 +24,19 @@ if (typeof document !== "undefined") {
   const box = document.getElementById("calculator");
   const settings = JSON.parse(box.dataset.settings);
   const form = box.querySelector("form");
-  const show = (digits, sign) => new Intl.NumberFormat(document.documentElement.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: sign ? "exceptZero" : "auto", useGrouping: false });
+  const show = (digits, sign) => (value) => new Intl.NumberFormat(document.documentElement.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: sign ? "exceptZero" : "auto", useGrouping: false }).format(value).replace("-", "−");
   const update = () => {
     const value = (name) => Number(form.elements[name].value);
     const teams = [[value("a"), value("c")], [value("b"), value("d")]];
     const scored = [value("x"), value("y")];
     const result = form.checkValidity() && [...teams.flat(), ...scored].every(Number.isFinite) ? rate(teams, scored, settings) : null;
     const put = (name, text) => { box.querySelector(`[data-out=${name}]`).textContent = result ? text() : "–"; };
-    put("e", () => show(4).format(result.e));
-    put("expected", () => show(2, true).format(result.expected));
-    put("deviation", () => show(2, true).format(result.deviation));
-    put("s", () => show(4).format(result.s));
-    put("change", () => show(3, true).format(result.change / million));
-    ["a", "c", "b", "d"].forEach((name, number) => put(name, () => show(2).format(result.after.flat()[number])));
+    put("e", () => show(4)(result.e));
+    put("expected", () => show(2, true)(result.expected));
+    put("deviation", () => show(2, true)(result.deviation));
+    put("s", () => show(4)(result.s));
+    put("change", () => show(3, true)(result.change / million));
+    ["a", "c", "b", "d"].forEach((name, number) => put(name, () => show(2)(result.after.flat()[number])));
   };
   form.hidden = false;
   box.querySelector("[data-results]").hidden = false;

@@ -24,7 +24,7 @@ if (typeof document !== "undefined") {
   const box = document.getElementById("calculator");
   const settings = JSON.parse(box.dataset.settings);
   const form = box.querySelector("form");
-  const show = (digits, sign) => new Intl.NumberFormat(document.documentElement.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: sign ? "exceptZero" : "auto", useGrouping: false });
+  const show = (digits, sign) => (value) => new Intl.NumberFormat(document.documentElement.lang, { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: sign ? "exceptZero" : "auto", useGrouping: false }).format(value).replace("-", "−");
   const update = () => {
     const value = (name) => Number(form.elements[name].value);
     const teams = [[value("a"), value("c")], [value("b"), value("d")]];
@@ -33,11 +33,11 @@ if (typeof document !== "undefined") {
       const result = valid ? rate(teams, Number(row.dataset.score), value("k"), settings.opposition).flat() : [];
       // The columns are a, c, b, d, as the fields.
       [...row.querySelectorAll("td")].forEach((cell, number) => {
-        cell.textContent = result.length ? `${show(1).format(result[number].after)} (${show(1, true).format(result[number].change / million)})` : "–";
+        cell.textContent = result.length ? `${show(1)(result[number].after)} (${show(1, true)(result[number].change / million)})` : "–";
       });
     }
     const share = valid ? rate(teams, 1, value("k"), settings.opposition)[0] : [];
-    form.querySelector("output").textContent = share.length ? share.map((p) => show(3).format(p.expected)).join(" / ") : "–";
+    form.querySelector("output").textContent = share.length ? share.map((p) => show(3)(p.expected)).join(" / ") : "–";
   };
   form.hidden = false;
   box.querySelector("[data-results]").hidden = false;

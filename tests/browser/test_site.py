@@ -1,0 +1,154 @@
+"""The site in Chromium: every kind of page by axe, on a phone and wide, light and dark, with and without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KINDS = {
+    "home": "/",
+    "list": "/schieber/",
+    "list-pair": "/duels/",
+    "list-apart": "/duels/new/",
+    "player": "/schieber/players/{schieber}/",
+    "player-pair": "/duels/players/{duels}/",
+    "player-spades": "/spades/players/{spades}/",
+    "game": "/schieber/games/bern/g0278/",
+    "game-pair": "/duels/games/bern/g0179/",
+    "game-spades": "/spades/games/bern/g0200/",
+    "month": "/schieber/lists/2026-10/",
+    "lists": "/schieber/lists/",
+    "club": "/schieber/clubs/bern/",
+    "tournament": "/schieber/tournaments/herbst/",
+    "changes": "/schieber/changes/",
+    "rules": "/schieber/rules/",
+    "rules-pair": "/duels/rules/",
+    "rules-spades": "/spades/rules/",
+    "calculator": "/schieber/calculator/",
+    "calculator-pair": "/duels/calculator/",
+    "calculator-spades": "/spades/calculator/",
+    "statistics": "/schieber/statistics/",
+    "embed": "/embed/schieber/",
+    "missing": "/404.html",
+}
+LANGUAGES = ("", "/de", "/fr", "/it")
+
+
+@pytest.fixture(scope="session")
+def address(site_folder: Path) -> Any:
+    """The address of a kind of page; the player is the one that was rendered."""
+    first = {
+        pool: next((site_folder / pool / "players").glob("*/index.html")).parent.name
+        for pool in ("schieber", "spades", "duels")
+    }
+    return lambda kind: KINDS[kind].format(**first)
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page whose errors and foreign requests fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    trouble: list[str] = []
+    opened.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: trouble.append(str(error)))
+    opened.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
+    opened.on(
+        "request",
+        lambda request: trouble.append(request.url) if not request.url.startswith("http://127.0.0.1:") else None,
+    )
+    yield opened
+    context.close()
+    assert trouble == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing(page: Any, site_url: str, address: Any, kind: str, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page.emulate_media(color_scheme=scheme)
+    page.goto(site_url + address(kind))
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    found = axe.run(page).response["violations"]
+    assert [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in found] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_page_scrolls_sideways_on_a_phone(page: Any, site_url: str, address: Any, language: str) -> None:
+    wide = []
+    for width in (320, 375):
+        page.set_viewport_size({"width": width, "height": 700})
+        for kind in KINDS:
+            if kind == "missing" and language:
+                continue
+            page.goto(site_url + language + address(kind))
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+            if (shown := page.evaluate("document.documentElement.scrollWidth")) > width:
+                wide.append((kind, width, shown))
+    assert wide == []
+
+
+def test_names_are_literal_text(page: Any, site_url: str) -> None:
+    page.goto(site_url + "/schieber/")
+    names = page.locator("table tbody th a").all_inner_texts()
+    assert "<img src=x onerror=1>" in names
+    assert '"><script>alert(1)</script>' in names
+    assert page.locator("img").count() == 0
+
+
+def test_a_list_without_script_says_everything(browser: Any, site_url: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site_url + "/schieber/")
+    assert page.locator("tbody tr").count() == 20
+    assert page.locator("[data-search]").is_hidden()
+    page.locator("tbody th a").first.click()
+    assert page.locator("svg.chart").is_visible()
+    context.close()
+
+
+def test_sorting_by_a_column_and_back(page: Any, site_url: str) -> None:
+    page.goto(site_url + "/schieber/")
+    column = page.get_by_role("columnheader", name="Games")
+    column.get_by_role("button").click()
+    games = [int(text) for text in page.locator("tbody td.w1").all_inner_texts()]
+    assert games == sorted(games, reverse=True)
+    assert column.get_attribute("aria-sort") == "descending"
+    column.get_by_role("button").press("Enter")
+    games = [int(text) for text in page.locator("tbody td.w1").all_inner_texts()]
+    assert games == sorted(games)
+
+
+def test_search_finds_without_accents_and_by_keyboard(page: Any, site_url: str) -> None:
+    page.goto(site_url + "/schieber/")
+    page.get_by_role("searchbox").fill("osgur")
+    link = page.locator("[data-search] li a")
+    link.wait_for()
+    assert link.inner_text().startswith("Ösgür")
+    page.get_by_role("searchbox").press("ArrowDown")
+    assert page.evaluate("document.activeElement.textContent").startswith("Ösgür")
+    page.get_by_role("searchbox").fill("qqqq")
+    page.get_by_text("No player of that name.").wait_for()
+
+
+def test_the_language_switch_keeps_the_page(page: Any, site_url: str, address: Any) -> None:
+    page.goto(site_url + address("player"))
+    page.get_by_role("link", name="Deutsch").click()
+    assert page.url == site_url + "/de" + address("player")
+    assert page.get_by_role("heading", name="Verlauf").is_visible()
+
+
+def test_the_calculator_answers_while_one_types(page: Any, site_url: str) -> None:
+    page.goto(site_url + "/duels/calculator/")
+    for name, value in (("a", 520), ("i", 453), ("b", 648), ("j", 131)):
+        page.locator(f"[name={name}]").fill(str(value))
+    row = page.locator("tr[data-wins=first]")
+    assert row.locator("td").all_inner_texts() == ["10", "562 / 411 (+42)", "646 / 129 (−2)"]
+    page.goto(site_url + "/spades/calculator/")
+    for name, value in (("a", 1512), ("c", 1484), ("b", 1562), ("d", 1417)):
+        page.locator(f"[name={name}]").fill(str(value))
+    cells = page.locator("tr[data-score='1'] td").all_inner_texts()
+    assert cells == ["1536.4 (+24.4)", "1508.4 (+24.4)", "1537.6 (−24.4)", "1392.6 (−24.4)"]
