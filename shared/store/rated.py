@@ -22,7 +22,7 @@ from shared.ledger.statehash import to_hex
 from shared.ratings.base import Game, PlayerState, Rating
 from shared.store import keys
 from shared.store.bucket import Bucket
-from shared.store.table import Item, Key, Operation, Put, Table
+from shared.store.table import Delete, Item, Key, Operation, Put, Table
 
 
 class StaleView(Exception):
@@ -55,6 +55,13 @@ class Cursor:
     newest: int = BEGINNING
     """The latest ``accepted_at`` among the events that are in."""
     rules_version: int = 0
+    removing: bool = False
+    """The last replay may not have taken its events out of the inbox yet."""
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a replay has begun to write the next generation (and may have died since)."""
+        return self.claimed > self.generation and self.claimed not in self.dead
 
     @property
     def view(self) -> View:
@@ -154,7 +161,11 @@ def _cursor_from(item: Item) -> Cursor:
 
 def read_cursor(table: Table, pool: str) -> Cursor:
     """A pool's cursor; a fresh one when nothing is rated yet. One consistent read."""
-    item = table.get(*keys.cursor(pool))
+    return cursor_of(pool, table.get(*keys.cursor(pool)))
+
+
+def cursor_of(pool: str, item: Item | None) -> Cursor:
+    """A cursor from its item; a fresh one when there is none."""
     return _cursor_from(item) if item else Cursor(pool)
 
 
@@ -266,10 +277,8 @@ def in_place(draft: Draft, generation: int) -> list[Operation]:
     """The draft as writes of the current generation, for one transaction with the cursor."""
     operations: list[Operation] = []
     for (pk, sk), text in draft.rows.items():
-        item: Item = {"pk": pk, "sk": sk, "ag": generation}
-        if text is not None:
-            item["a"] = text
-        operations.append(Put(item))
+        row = Delete((pk, sk)) if text is None else Put({"pk": pk, "sk": sk, "ag": generation, "a": text})
+        operations.append(row)
     operations += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
     operations += [Put(item) for item in draft.beside]
     return operations

@@ -11,6 +11,7 @@ Two ways lead there, and both end in one transaction that is conditional on the 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,7 @@ import msgspec
 
 from shared.ledger import calendar
 from shared.ledger.events import Event
+from shared.ledger.explain import rated_game
 from shared.ledger.fold import (
     Closed,
     Fold,
@@ -30,6 +32,7 @@ from shared.ledger.fold import (
     Start,
     Story,
     closing_boundary,
+    settings_since,
 )
 from shared.ledger.order import (
     BEGINNING,
@@ -46,8 +49,19 @@ from shared.ledger.order import (
     utc_month,
 )
 from shared.ledger.replay import follow, start_of
+from shared.ledger.rules import in_force
 from shared.ledger.statehash import MODULUS, line_hash, to_hex
-from shared.ratings.base import FINISH, Game, LiveSystem, PlayerState, Rating
+from shared.ratings.base import (
+    FINISH,
+    MICROSECONDS,
+    QUIT,
+    CannotRate,
+    Game,
+    LiveSystem,
+    Moment,
+    PlayerState,
+    Rating,
+)
 from shared.store import keys, ledger, notes, pools
 from shared.store import rated as store
 from shared.store.pools import Pool
@@ -79,6 +93,16 @@ OUTBOX_NAMES = 300
 """Beyond so many changed players and games, the publisher is told to look at the whole pool."""
 PASSES = 200
 """Rounds of one call; what is left then waits for the next wake-up."""
+IN_PLACE = TRANSACTION_ITEMS
+"""A replay of at most so many writes is one transaction; a larger one takes a new generation."""
+READ_AHEAD = 20
+"""For at most so many events everything that appending them needs is read at once."""
+WATCH_SECONDS = 1.0
+"""A replay by another run that writes nothing for so long has died; its batches take a twentieth of that."""
+POINTERS = 5
+"""How many of a player's last changes are looked at together: nearly always the first is the one."""
+DAY = 86_400 * MICROSECONDS
+"""The clocks of two machines differ by less."""
 
 
 class Overtaken(Exception):
@@ -95,11 +119,29 @@ class Applied:
     replays: int = 0
     transactions: int = 0
     position: int = 0
+    left: bool = False
+    """Another run is replaying the pool; what waits is left to it."""
 
     @property
     def changed(self) -> bool:
         """Whether anything was written."""
         return bool(self.events or self.closings)
+
+
+class _Reads:
+    """Items read in one pass: each once, and as many together as are known to be needed."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: dict[Key, Item | None] = {}
+
+    def fetch(self, wanted: Iterable[Key]) -> dict[Key, Item]:
+        """Those of these items that exist; no round trip for what was read before."""
+        asked = list(dict.fromkeys(wanted))
+        if missing := [key for key in asked if key not in self._known]:
+            found = self._table.batch_get(missing)
+            self._known.update((key, found.get(key)) for key in missing)
+        return {key: item for key in asked if (item := self._known[key]) is not None}
 
 
 @dataclass
@@ -111,9 +153,7 @@ class Run:
     cursor: Cursor
     result: Applied
     now: int
-    outbox_players: set[str] = field(default_factory=set)
-    outbox_games: set[GameRef] = field(default_factory=set)
-    since: int = END
+    reads: _Reads
 
     @property
     def table(self) -> Table:
@@ -152,26 +192,71 @@ def apply(ctx: Context, pool_id: str, now: int | None = None) -> Applied:
 
 def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
     """One round: read, decide, write. False when nothing is left to do."""
-    pool = pools.load(ctx.table, pool_id)
-    if pool is None:
+    reads = _Reads(ctx.table)
+    found = reads.fetch([keys.pool(pool_id), keys.cursor(pool_id)])
+    if keys.pool(pool_id) not in found:
         raise KeyError(pool_id)
-    cursor = store.read_cursor(ctx.table, pool_id)
-    removed = _finish_removals(ctx.table, pool_id)
-    events = [e for e in ledger.read_inbox(ctx.table, pool_id, INBOX_LIMIT) if e.id not in removed]
+    pool = pools.from_item(found[keys.pool(pool_id)])
+    cursor = store.cursor_of(pool_id, found.get(keys.cursor(pool_id)))
+    result.position = cursor.position
+    if cursor.is_claimed:
+        if _somebody_replays(ctx.table, cursor):
+            result.left = True
+            return False
+        cursor = replace(cursor, dead=(*cursor.dead, *_given_up(cursor, cursor.claimed + 1)))
+    removed: set[str] = set()
+    if cursor.removing:  # after the cursor was read: what a replay has applied since then fails our own condition
+        removed = _finish_removals(ctx.table, pool_id)
+        cursor = replace(cursor, removing=False)
+    waiting = ledger.read_inbox(ctx.table, pool_id, INBOX_LIMIT)
+    events = [e for e in waiting if e.id not in removed]
     due = calendar.last_closing(max(now, cursor.closed_until or BEGINNING), pool.time_zone)
     closing_due = cursor.closed_until is None or due > cursor.closed_until
-    result.position = cursor.position
     if not events and not closing_due:
         return False
+    if any(e.kind == "rules" and e.number > pool.version for e in events):
+        raise Overtaken  # the rules changed after the pool was read
+    more = len(waiting) >= INBOX_LIMIT
     starts = [e for e in events if e.kind == "start"]
     if starts and not closing_due:
+        more = more or len(starts) < len(events)
         events = starts  # they come before everything else of their players, and are folded alone
-    run = Run(ctx, pool, cursor, result, now)
+    run = Run(ctx, pool, cursor, result, now, reads)
+    if len(events) <= READ_AHEAD and not closing_due:
+        reads.fetch(_needed(run, events))
     current = _newest_revisions(run, events)
     if not closing_due and _append(run, events, current):
-        return True
-    _replay(run, events, current, due)
-    return True
+        return more
+    # What came in during a long replay was left to this run.
+    return _replay(run, events, current, due) or more
+
+
+def _needed(run: Run, events: Sequence[Event]) -> list[Key]:
+    """What appending these events will read, as far as they tell."""
+    pool, wanted, people = run.pool.id, list[Key](), set[str]()
+    for event in events:
+        if event.game is None:
+            people.add(event.player)
+            continue
+        wanted.append(keys.game(pool, event.game.club, event.game.game_id))
+        people.update(run.pool.system.mentioned(event.game.content))
+        if event.game.revision > 1:
+            wanted.append((keys.open_games(pool), f"{event.game.club}#{event.game.game_id}"))
+    for sid in sorted(people - {""}):
+        wanted += [(keys.aliases(pool), sid), keys.state(pool, sid)]
+    return wanted
+
+
+def _progress_key(pool: str) -> Key:
+    return f"POOL#{pool}", "REPLAY"
+
+
+def _somebody_replays(table: Table, cursor: Cursor) -> bool:
+    """Whether the run that claimed the next generation is still writing it; then it is left alone, as two that take
+    turns in overtaking each other would never end."""
+    before = table.get(*_progress_key(cursor.pool))
+    time.sleep(WATCH_SECONDS)
+    return table.get(*_progress_key(cursor.pool)) != before
 
 
 # -- the inbox ---------------------------------------------------------------------------------------------------
@@ -196,8 +281,7 @@ def _finish_removals(table: Table, pool: str) -> set[str]:
 def _newest_revisions(run: Run, events: Sequence[Event]) -> list[Event]:
     """The events that still matter: of each game only its newest revision, as an older one arriving late must not
     bring back what was corrected; its successor is in already or waits too."""
-    games = {keys.game(run.pool.id, e.game.club, e.game.game_id) for e in events if e.game is not None}
-    found = run.table.batch_get(games)
+    found = run.reads.fetch(keys.game(run.pool.id, e.game.club, e.game.game_id) for e in events if e.game is not None)
     current: list[Event] = []
     for event in events:
         if event.game is not None:
@@ -220,6 +304,8 @@ class _Append:
     """Merges that change no rating here yet."""
     states: dict[str, StateRow] = field(default_factory=dict)
     opened: dict[GameRef, OpenRow] = field(default_factory=dict)
+    told_anew: dict[GameRef, list[Rated]] = field(default_factory=dict)
+    """Quits that are rated already, with the new content of their games."""
 
 
 def _append(run: Run, events: Sequence[Event], current: Sequence[Event]) -> bool:
@@ -232,11 +318,17 @@ def _append(run: Run, events: Sequence[Event], current: Sequence[Event]) -> bool
     batch = _Batch(run, {sid: row.last for sid, row in plan.states.items()}, fold, reserve=8 + 4 * widest)
     for player, into in plan.merged.items():
         batch.draft.rows[(keys.aliases(run.pool.id), player)] = into
+        if batch.is_full():
+            batch.flush()
     waiting: dict[Any, Event] = {_waits_for(e): e for e in current}
     told = {(g.club, g.game_id) for g in plan.games}
     batch.take([e for e in events if _waits_for(e) not in waiting or waiting[_waits_for(e)] is not e])
     batch.take([e for e in current if not _tells(e, told)])
     pending = {(g.club, g.game_id): _moments_left(run, g) for g in plan.games}
+    for row in [row for rows in plan.told_anew.values() for row in rows]:
+        batch.tell_anew(row)
+        if batch.is_full():
+            batch.flush()
     for game in plan.games:
         # An open game that began before the head, or whose content changed without a new moment (a substitute sat
         # down), only has its row written.
@@ -308,7 +400,7 @@ def _translated(run: Run, game: Game, aliases: dict[str, str]) -> Game:
 
 def _moments(run: Run, game: Game) -> list[tuple[str, int]]:
     """(order, instant) of the moments of a game, as the fold will order them."""
-    number = max((i for i, r in enumerate(run.pool.rules) if r.since <= game.started_at), default=None)
+    number = in_force(run.pool.rules, game.started_at)
     if number is None:
         return []
     moments = run.pool.system.moments(game, run.pool.rules[number].settings)
@@ -334,7 +426,9 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
                 continue
             if order(event.value["at"], RESET, game_id=event.player) <= head:
                 return None
-            plan.resets.append(Reset(event.value["at"], event.player))
+            reset = Reset(event.value["at"], event.player)
+            if reset not in plan.resets:
+                plan.resets.append(reset)
             mentioned.add(event.player)
         elif event.kind == "start":
             plan.starts.append(start_of(run.pool.system, run.pool.rules, event))
@@ -358,20 +452,8 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
             if game.revision == 1:
                 if len(behind) != len(keys_):
                     return None
-                if game.finished_at is None and not keys_ and order(game.started_at, SNAPSHOT) <= head:
-                    pass  # an open game that began before the head: its start ratings are looked up below
-            else:
-                opened = run.cursor.view.pick(run.table.get(keys.open_games(run.pool.id), f"{ref[0]}#{ref[1]}"))
-                if opened is None:
-                    return None
-                row = msgspec.json.decode(opened, type=OpenRow)
-                before = _moments(run, row.game)
-                if row.game.revision != game.revision - 1 or keys_[: len(before)] != before:
-                    return None
-                if len(behind) != len(keys_) - len(before) or row.game.started_at != game.started_at:
-                    return None
-                plan.opened[ref] = row
-                plan.known[ref] = row.start
+            elif not _plan_next_revision(run, plan, game, keys_, len(behind)):
+                return None
             plan.games.append(game)
             mentioned.update(run.pool.system.mentioned(game.content))
     if not _read_players(run, plan, mentioned):
@@ -382,37 +464,103 @@ def _plan_append(run: Run, current: Sequence[Event]) -> _Append | None:
 def _has_played(run: Run, sid: str) -> bool:
     """Whether merging this player away could change anything. Every pool is told of every merge, most for nothing.
 
-    Without a state he has no rated moment; he may sit in an open or held game, be merged already, or (where the rules
-    know live games) have left the ranking before his first game.
+    Where the rules know live games he may have been a substitute, of whom only the games themselves tell.
     """
-    table, pool, view = run.table, run.pool, run.cursor.view
-    if isinstance(pool.system, LiveSystem) or store.read_states(table, pool.id, [sid], view):
+    pool, view = run.pool, run.cursor.view
+    if isinstance(pool.system, LiveSystem):
         return True
-    if view.pick(table.get(keys.aliases(pool.id), sid)) is not None:
+    places = [keys.state(pool.id, sid), (keys.aliases(pool.id), sid)]
+    if any(view.pick(item) is not None for item in run.reads.fetch(places).values()):
         return True
-    open_games, held = store.read_open(table, pool.id, view), store.read_held(table, pool.id, view)
-    games = [row.game for row in (*open_games.values(), *held.values())]
-    return any(sid in pool.system.mentioned(game.content) for game in games)
+    return _has_been_told_of(run, sid)
+
+
+def _plan_next_revision(run: Run, plan: _Append, game: Game, moments: Sequence[tuple[str, int]], behind: int) -> bool:
+    """Whether an open game goes on behind the head: the same people, and what is rated of it already stays as it is."""
+    ref = (game.club, game.game_id)
+    key = (keys.open_games(run.pool.id), "#".join(ref))
+    opened = run.cursor.view.pick(run.reads.fetch([key]).get(key))
+    if opened is None:
+        return False
+    row = msgspec.json.decode(opened, type=OpenRow)
+    before = _moments(run, row.game)
+    if row.game.revision != game.revision - 1 or list(moments[: len(before)]) != before:
+        return False
+    if behind != len(moments) - len(before) or row.game.started_at != game.started_at:
+        return False
+    system = run.pool.system
+    if system.players(row.game.content) != system.players(game.content):
+        return False
+    if before:
+        again = _rated_alike(run, game, before)
+        if again is None:
+            return False
+        plan.told_anew[ref] = again
+    plan.opened[ref] = row
+    plan.known[ref] = row.start
+    return True
+
+
+def _rated_alike(run: Run, game: Game, moments: Sequence[tuple[str, int]]) -> list[Rated] | None:
+    """The rows of a game's rated moments with its new content; None when that would rate them otherwise."""
+    system, pool = run.pool.system, run.pool
+    places = [store.rated_key(pool.id, key, at) for key, at in moments]
+    found = run.reads.fetch(places)
+    again: list[Rated] = []
+    for place in places:
+        text = run.cursor.view.pick(found.get(place))
+        if text is None:
+            return None
+        row = msgspec.structs.replace(store.load_rated(text), game=game)
+        content = rated_game(system, row)
+        players = system.players(content.content) if content is not None else ()
+        if content is None or len(players) != len(row.start):
+            return None
+        start = dict(zip(players, row.start, strict=True))
+        now = {p: PlayerState(b[0], b[1], games=b[2], counters=b[3]) for p, b in zip(players, row.before, strict=True)}
+        try:
+            moment = Moment(row.at, QUIT if row.kind == QUIT else FINISH, row.number)
+            outcomes = system.rate(content, moment, start, now, settings_since(pool.rules, row.rules))
+        except CannotRate:
+            return None
+        if [(o.player, o.rating, o.index, o.score, o.is_result) for o in outcomes] != row.after:
+            return None
+        again.append(row)
+    return again
+
+
+def _has_been_told_of(run: Run, player: str) -> bool:
+    """Whether any row names a player who has no rating yet: he sits at an open table or a held one, a game that
+    changed nothing had him, or he left the ranking before he came."""
+    pool, view, system = run.pool.id, run.cursor.view, run.pool.system
+    if next(iter(run.table.query(keys.history(pool, player), limit=1)), None) is not None:
+        return True
+    games = [row.game for row in store.read_open(run.table, pool, view).values()]
+    games += [row.game for row in store.read_held(run.table, pool, view).values()]
+    return any(player in system.mentioned(game.content) for game in games)
 
 
 def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
     """Aliases and states of the players, and their ratings at starts that lie before the head."""
-    table, pool, view = run.table, run.pool.id, run.cursor.view
+    pool, view = run.pool.id, run.cursor.view
     wanted = mentioned
     while wanted:
-        found = table.batch_get([(keys.aliases(pool), sid) for sid in wanted])
+        found = run.reads.fetch((keys.aliases(pool), sid) for sid in wanted)
         new = {sk: text for (_, sk), item in found.items() if (text := view.pick(item)) is not None}
         new |= {sid: plan.merged[sid] for sid in wanted if sid in plan.merged}
         plan.aliases.update(new)
         wanted = {into for into in new.values() if into not in plan.aliases}
     plan.aliases = follow(plan.aliases)
     people = {plan.aliases.get(sid, sid) for sid in mentioned}
-    plan.states = store.read_states(table, pool, people, view)
+    for (_, sid), item in run.reads.fetch(keys.state(pool, sid) for sid in people).items():
+        if (text := view.pick(item)) is not None:
+            plan.states[sid] = store.load_state(text)
     for start in plan.starts:
-        if start.player in plan.states or start.player in plan.aliases:
+        if start.player in plan.states or start.player in plan.aliases or _has_been_told_of(run, start.player):
             return False
+    if len({start.player for start in plan.starts}) < len(plan.starts):
+        return False
     head = tick_of(run.cursor.head) if run.cursor.head else None
-    starting = {s.player for s in plan.starts}
     for game in plan.games:
         ref = (game.club, game.game_id)
         if ref in plan.known or game.started_at == game.finished_at or head is None:
@@ -421,8 +569,6 @@ def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
         if tick_of(at) > head:
             continue
         players = run.pool.system.players(_translated(run, game, plan.aliases).content)
-        if starting & set(players):
-            return False
         plan.known[ref] = [_rating_at(run, plan.states.get(p), p, game.started_at) for p in players]
     return True
 
@@ -432,27 +578,29 @@ def _rating_at(run: Run, row: StateRow | None, player: str, at: int) -> Rating:
     limit = just_after(at)
     if row is not None and row.last <= limit:
         return (row.state.rating, row.state.index)
-    key = _last_row_until(run, player, limit) if row is not None else None
-    if key is not None:
-        item = run.table.get(*store.rated_key(run.pool.id, key, instant_of(key)))
-        text = run.cursor.view.pick(item)
-        if text is not None:
-            for sid, rating, index, *_ in store.load_rated(text).after:
-                if sid == player:
-                    return (rating, index)
+    if row is not None and (last := _last_row_until(run, player, limit)) is not None:
+        return next((rating, index) for sid, rating, index, *_ in last.after if sid == player)
     fresh = run.pool.system.start(None, run.pool.settings)
     return (fresh.rating, fresh.index)
 
 
-def _last_row_until(run: Run, player: str, limit: str) -> str | None:
-    """The order of a player's last row up to a limit that exists in this view."""
-    for item in run.table.query(keys.history(run.pool.id, player), last=limit, forward=False):
-        key: str = item["sk"]
-        row = run.table.get(*store.rated_key(run.pool.id, key, instant_of(key)))
-        text = run.cursor.view.pick(row)
-        if text is not None and any(sid == player for sid, *_ in store.load_rated(text).after):
-            return key
-    return None
+def _last_row_until(run: Run, player: str, limit: str) -> Rated | None:
+    """A player's last row up to a limit that exists in this view."""
+    pool, after = run.pool.id, None
+    while True:
+        pointers = list(
+            run.table.query(keys.history(pool, player), last=limit, after=after, forward=False, limit=POINTERS)
+        )
+        places = [store.rated_key(pool, item["sk"], instant_of(item["sk"])) for item in pointers]
+        found = run.reads.fetch(places)
+        for place in places:
+            text = run.cursor.view.pick(found.get(place))
+            row = store.load_rated(text) if text is not None else None
+            if row is not None and any(sid == player for sid, *_ in row.after):
+                return row
+        if len(pointers) < POINTERS:
+            return None
+        after = pointers[-1]["sk"]
 
 
 class _Batch:
@@ -498,7 +646,7 @@ class _Batch:
         key = store.rated_key(self.run.pool.id, row.order, instant_of(row.order))
         self.draft.rows[key] = store.dump(row)
         self.months.add(key[0])
-        self.draft.pointers |= pointers_of(self.run.pool.id, row, row.order)
+        self.draft.pointers |= pointers_of(self.run.pool, row, row.order)
         for sid, *_ in row.after:
             self.dirty[sid] = row.order
         self.head = max(self.head, row.order)
@@ -506,6 +654,10 @@ class _Batch:
             self.touched_games.add((row.game.club, row.game.game_id))
             self.games += row.kind == FINISH
         self.since = min(self.since, row.at)
+
+    def tell_anew(self, row: Rated) -> None:
+        """A row that is there already, with the new content of its game."""
+        self.draft.rows[store.rated_key(self.run.pool.id, row.order, instant_of(row.order))] = store.dump(row)
 
     def open(self, game: Game, start: list[Rating], key: str) -> None:
         """An open game's row."""
@@ -575,14 +727,22 @@ class _Batch:
         self._reset()
 
 
-def pointers_of(pool: str, row: Rated, key: str) -> set[Key]:
-    """Where a row is to be found from: each changed player's history, and the lists of its tournament and group."""
-    found = {(keys.history(pool, sid), key) for sid, *_ in row.after}
+def pointers_of(pool: Pool, row: Rated, key: str) -> set[Key]:
+    """Where a row is to be found from: each changed player's history, and the lists of its tournament and group.
+
+    A moment that changed nobody is found from those it could have changed: a rating carried over later may differ.
+    """
+    people = {sid for sid, *_ in row.after}
+    if not people and row.kind == RESET:
+        people = {subject_of(row.order)}
+    elif not people and (game := rated_game(pool.system, row)) is not None:
+        people = set(pool.system.players(game.content))
+    found = {(keys.history(pool.id, sid), key) for sid in people}
     if row.game is not None and row.kind == FINISH:
         if row.game.tournament:
-            found.add((keys.label(pool, f"tournament:{row.game.tournament}"), key))
+            found.add((keys.label(pool.id, f"tournament:{row.game.tournament}"), key))
         if row.game.group:
-            found.add((keys.label(pool, f"group:{row.game.group}"), key))
+            found.add((keys.label(pool.id, f"group:{row.game.group}"), key))
     return found
 
 
@@ -694,7 +854,7 @@ def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
                 old.starts[ref] = row.start
             else:
                 game = msgspec.json.decode(text, type=HeldRow).game
-                if boundary and game.started_at <= instant_of(boundary):
+                if boundary and game.started_at < instant_of(boundary):
                     old.kept_held.add(ref)
                 else:
                     old.games.setdefault(ref, game)
@@ -713,10 +873,12 @@ def _from_ledger(run: Run, old: _Old, events: Sequence[Event]) -> None:
 
 
 def read_ledger(ctx: Context, pool: Pool) -> list[Event]:
-    """All events of a pool's ledger, from the month in which it was opened to the present one."""
+    """All events of a pool's ledger, from the month in which it was opened to the present one.
+
+    A day more on either side: the machines that accepted them may have had clocks a little apart.
+    """
     found: list[Event] = []
-    at, end = pool.created_at, ctx.clock()
-    month, last = utc_month(at), utc_month(end)
+    month, last = utc_month(pool.created_at - DAY), utc_month(ctx.clock() + DAY)
     while month <= last:
         found.extend(ledger.read_month(ctx.table, pool.id, month))
         year, number = calendar.next_month(int(month[:4]), int(month[5:]))
@@ -758,9 +920,16 @@ class _Replay:
     rebuild: bool
 
 
-def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: int) -> None:
-    """Fold anew from the last checkpoint that these events cannot touch, and write what differs."""
-    _write_replay(run, events, _fold_again(run, events, current, due, dry=False), due)
+def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: int) -> bool:
+    """Fold anew from the last checkpoint that these events cannot touch, and write what differs; whether that took
+    a new generation."""
+    replay = _fold_again(run, events, current, due, dry=False)
+    try:
+        return _write_replay(run, events, replay, due)
+    except Overtaken:
+        known = {c.key for c in replay.index.checkpoints}
+        run.ctx.data.delete(sorted({mark.key for mark in replay.marks} - known))
+        raise
 
 
 @dataclass
@@ -778,7 +947,7 @@ class _Prepared:
 def _prepare(run: Run, touched: int, events: Sequence[Event], current: Sequence[Event], *, rebuild: bool) -> _Prepared:
     """Read what lies behind the last checkpoint before ``touched``, and put the new events into it."""
     index = store.read_index(run.table, run.pool.id)
-    checkpoint, states = _checkpoint_before(run, index, touched)
+    checkpoint, states = _checkpoint_before(run, index, _before_held(run, touched))
     boundary = after_closing(checkpoint.at) if checkpoint else ""
     old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "")
     if rebuild:
@@ -818,13 +987,23 @@ def closings_since(ctx: Context, pool: Pool, since: int) -> Iterator[Closed]:
     cursor = store.read_cursor(ctx.table, pool.id)
     if cursor.closed_until is None:
         return
-    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock())
+    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock(), _Reads(ctx.table))
     ready = _prepare(run, since - 1, [], [], rebuild=False)
     first = None if ready.checkpoint is None else closing_boundary(ready.checkpoint.at)
     after = ready.checkpoint.at if ready.checkpoint else None
     for what in ready.fold.run(ready.story, since=first, closings_after=after, closed_until=cursor.closed_until):
         if isinstance(what, Closed) and what.at >= since:
             yield what
+
+
+def _before_held(run: Run, touched: int) -> int:
+    """No later than the start of any held game that ends behind: its quits may be rated, from its start ratings."""
+    held = [row.game for row in store.read_held(run.table, run.pool.id, run.cursor.view).values()]
+    spans = sorted(((g.started_at, g.finished_at) for g in held if g.finished_at is not None), reverse=True)
+    for started_at, finished_at in spans:
+        if started_at < touched <= finished_at:
+            touched = started_at
+    return touched
 
 
 def _checkpoint_before(run: Run, index: Index, touched: int) -> tuple[Checkpoint | None, dict[str, PlayerState]]:
@@ -932,7 +1111,8 @@ def _thinned(checkpoints: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
     return tuple(checkpoints[:half:2]) + tuple(checkpoints[half:])
 
 
-def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) -> None:
+def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) -> bool:
+    """Write what differs; True when it took a new generation."""
     pool, cursor = run.pool, run.cursor
     index, boundary, old, new = replay.index, replay.boundary, replay.old, replay.new
     draft = Draft()
@@ -970,12 +1150,14 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     removals: list[Operation] = [ledger.removal(pool.id, e) for e in events]
     small = store.in_place(draft, cursor.generation)
     lost: list[Operation] = [Delete(key) for key in sorted(draft.lost_pointers)]
-    if len(small) + len(closing) + len(removals) + len(lost) + 1 <= TRANSACTION_ITEMS:
-        _commit(run, [store.put_cursor(moved, cursor.version), *small, *lost, *closing, *removals], moved)
-    else:
+    long = len(small) + len(closing) + len(removals) + len(lost) + 1 > IN_PLACE
+    if long:
         _new_generation(run, draft, moved, old, closing, events)
+    else:
+        _commit(run, [store.put_cursor(moved, cursor.version), *small, *lost, *closing, *removals], moved)
     run.result.events += len(events)
     _drop_objects(run, index, checkpoints)
+    return long
 
 
 def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, moved: Cursor) -> None:
@@ -1012,8 +1194,8 @@ def _pointer_changes(run: Run, draft: Draft, old: _Old, new: _New) -> list[Rated
     changed: list[Rated] = []
     for key in draft.rows:
         was, now = old.rated.get(key), new.rated.get(key)
-        before = pointers_of(run.pool.id, was, key[1]) if was is not None else set()
-        after = pointers_of(run.pool.id, now, key[1]) if now is not None else set()
+        before = pointers_of(run.pool, was, key[1]) if was is not None else set()
+        after = pointers_of(run.pool, now, key[1]) if now is not None else set()
         draft.pointers |= after - before
         draft.lost_pointers |= before - after
         changed += [r for r in (was, now) if r is not None]
@@ -1037,14 +1219,17 @@ def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> t
             total -= line_hash(system, sid, was.state) if was is not None else 0
             count -= was is not None
         if now is None:
-            draft.rows[keys.state(pool.id, sid)] = None
-            draft.lost_pointers.add((keys.memberships(sid), pool.id))
+            if was is not None:
+                draft.rows[keys.state(pool.id, sid)] = None
+                draft.lost_pointers.add((keys.memberships(sid), pool.id))
             continue
         total += line_hash(system, sid, now)
         count += 1
-        key = last.get(sid) or (_last_row_until(run, sid, boundary) if boundary else None) or ""
+        key = last.get(sid, "")
+        if not key and boundary and (before_it := _last_row_until(run, sid, boundary)) is not None:
+            key = before_it.order
         row = StateRow(now, key)
-        if was is None or was != row or rebuild:
+        if was is None or was != row:
             draft.rows[keys.state(pool.id, sid)] = store.dump(row)
         if was is None:
             draft.pointers.add((keys.memberships(sid), pool.id))
@@ -1067,27 +1252,26 @@ def _new_generation(
     """Write the draft beside what stands, then let one transaction make it count."""
     pool, cursor = run.pool, run.cursor
     mine = max(cursor.claimed, cursor.generation) + 1
-    given_up = tuple(g for g in range(cursor.generation + 1, mine) if g not in cursor.dead)
-    claim = replace(cursor, claimed=mine, dead=cursor.dead + given_up)
-    _commit(run, [store.put_cursor(claim, cursor.version)], claim)
+    # Read before the claim: from then on others watch this run write. They cannot have changed anything either.
+    items = old.items | run.reads.fetch(key for key in draft.rows if key not in old.items)
+    claim = replace(cursor, claimed=mine, dead=(*cursor.dead, *_given_up(cursor, mine)))
+    _commit(run, [store.put_cursor(claim, cursor.version), _progress(pool, mine, 0)], claim)
     claimed_version = run.cursor.version
     view = run.cursor.view
     fence = Check(keys.cursor(pool.id), "#version = :version", {"version": claimed_version})
-    pk_states = [key for key in draft.rows if key not in old.items]
-    items = old.items | run.table.batch_get(pk_states)
     writes: list[Operation] = [
         Put(store.as_next(key, items.get(key), view, text, mine)) for key, text in sorted(draft.rows.items())
     ]
     writes += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
     writes += [Put(item) for item in draft.beside]
-    step = TRANSACTION_ITEMS - 1
+    step = TRANSACTION_ITEMS - 2
     try:
         for start in range(0, len(writes), step):
-            run.table.transact([fence, *writes[start : start + step]])
+            run.table.transact([fence, _progress(pool, mine, start + step), *writes[start : start + step]])
             run.result.transactions += 1
     except ConditionFailed:
         raise Overtaken from None
-    final = replace(moved, generation=mine, claimed=mine, dead=run.cursor.dead)
+    final = replace(moved, generation=mine, claimed=mine, dead=run.cursor.dead, removing=bool(events))
     entries = [[ledger.inbox_shard(e), e.id] for e in events]
     applied_pk, applied_sk = _applied_key(pool.id)
     operations: list[Operation] = [store.put_cursor(final, claimed_version), *closing]
@@ -1097,6 +1281,16 @@ def _new_generation(
     _commit(run, operations, final)
     _finish_removals(run.table, pool.id)
     _drop_pointers(run, draft)
+
+
+def _given_up(cursor: Cursor, until: int) -> list[int]:
+    """Generations before that one which never came to count."""
+    return [g for g in range(cursor.generation + 1, until) if g not in cursor.dead]
+
+
+def _progress(pool: Pool, generation: int, done: int) -> Put:
+    pk, sk = _progress_key(pool.id)
+    return Put({"pk": pk, "sk": sk, "generation": generation, "done": done})
 
 
 def _drop_pointers(run: Run, draft: Draft) -> None:
@@ -1139,7 +1333,7 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
     """
     cursor = store.read_cursor(ctx.table, pool.id)
     due = calendar.last_closing(max(ctx.clock(), cursor.closed_until or BEGINNING), pool.time_zone)
-    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock())
+    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock(), _Reads(ctx.table))
     replay = _fold_again(run, events, events, due, dry=True)
     before = {sid: row.state for sid, row in store.read_all_states(ctx.table, pool.id, cursor.view).items()}
     rows = [
