@@ -12,7 +12,6 @@ import csv
 import datetime as dt
 import json
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -238,43 +237,24 @@ def _send_games(clubs: dict[str, Client], games: Sequence[tuple[str, str, Json]]
 
 
 # -- the command -------------------------------------------------------------------------------------------------
-def parser() -> argparse.ArgumentParser:
-    """The command line of ``python -m local demo``."""
-    made = argparse.ArgumentParser(
-        prog="python -m local demo",
-        description="Deploy template.yaml into the emulator, send results through the HTTP API, close the month, "
-        "publish; then serve until Ctrl-C.",
-    )
-    made.add_argument("--once", action="store_true", help="end after publishing")
-    made.add_argument("--site-dir", type=Path, metavar="DIR", help="mirror the published site into a directory")
-    made.add_argument("--port", type=int, default=8000, help="where site and API are served (default 8000; 0: any)")
-    made.add_argument("--admin-key", metavar="KEY", help="the admin's key (a new one is made and shown otherwise)")
-    made.add_argument("--seed", type=int, default=SEED, help=f"of the made-up results (default {SEED})")
-    return made
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Run the demo; answers the exit status."""
-    options = parser().parse_args(arguments)
+    """``python -m local demo`` with these arguments; answers the exit status."""
+    from local.__main__ import main as command_line
 
-    def say(text: str) -> None:
-        print(text, flush=True)
+    return command_line(["demo", *arguments])
 
-    try:
-        with serving(
-            port=options.port, admin_key=options.admin_key, site_directory=options.site_dir, say=say
-        ) as served:
-            states = fill(served, say, seed=options.seed)
+
+def run(options: argparse.Namespace, say: Say) -> int:
+    """Run the demo: end after publishing when ``options.once``, else serve until stopped."""
+    with serving(port=options.port, admin_key=options.admin_key, site_directory=options.site_dir, say=say) as served:
+        states = fill(served, say, seed=options.seed)
+        if options.once:
             if options.site_dir is not None:
                 say(f"  pages in {options.site_dir}/")
-            if options.once:
-                return 0
-            say(addresses(served, [state.pool for state in states]))
-            while True:
-                signal.pause()
-    except DemoError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+            return 0
+        say(addresses(served, [state.pool for state in states]))
+        while True:
+            signal.pause()
 
 
 def addresses(served: Served, pools: Iterable[str]) -> str:

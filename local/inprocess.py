@@ -150,6 +150,8 @@ class System:
         self.names |= {
             "Distribution.DomainName": urlsplit(ORIGIN).netloc,
             "HttpApi": "api",
+            "AWS::StackName": "stack",
+            **template.UNLIMITED,
             "AWS::Region": REGION,
             "AWS::URLSuffix": "test",
         }
@@ -222,7 +224,7 @@ class System:
 
     def schedule(self, name: str, at: str | None = None) -> Any:
         """Do what a schedule of the template does when it is due."""
-        resolve = template.Resolver(self.template, {**self.names, "AWS::StackName": "stack"})
+        resolve = template.Resolver(self.template, self.names)
         found = {
             resolve(resource["Properties"]["Name"]): resource["Properties"]["Target"]
             for resource in template.of_type(self.template, "AWS::Scheduler::Schedule").values()

@@ -3,13 +3,14 @@
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from local import template
 from local.deploy import deploy
-from local.emulator import Emulator
+from local.emulator import Emulator, EmulatorError
 from local.gateway import Gateway, Server, check_port
 from local.system import DeployedSystem
 
@@ -38,9 +39,10 @@ def serving(
     admin_key: str | None = None,
     site_directory: Path | None = None,
     enforce_permissions: bool = False,
+    parameters: Mapping[str, str] | None = None,
     say: Say = lambda _: None,
 ) -> Iterator[Served]:
-    """Start everything; stop everything at the end. Port 0 takes a free one."""
+    """Start everything; stop everything at the end. Port 0 takes a free one; `parameters` are the template's."""
     began = time.monotonic()
     with ExitStack() as stack:
         check_port(port)
@@ -53,7 +55,8 @@ def serving(
             site_directory.mkdir(parents=True, exist_ok=True)
         emulator = stack.enter_context(Emulator(enforce_permissions=enforce_permissions))
         say(f"emulator started after {time.monotonic() - began:.1f} s")
-        deployment = deploy(emulator, origin=url, parameters={"PublishDelaySeconds": PUBLISH_DELAY_SECONDS})
+        chosen = {"PublishDelaySeconds": PUBLISH_DELAY_SECONDS, **template.UNLIMITED, **(parameters or {})}
+        deployment = deploy(emulator, origin=url, parameters=chosen)
         system = DeployedSystem(emulator, deployment, site_directory)
         say(f"template.yaml deployed after {time.monotonic() - began:.1f} s")
         key = admin_key or new_admin_key()
@@ -71,7 +74,10 @@ def install_admin_key(system: DeployedSystem, key: str) -> None:
     from shared.store.table import Table
     from shared.usecases.access import install_admin_key as install
 
-    install(Table(system.emulator.client("dynamodb"), system.table), key)
+    try:
+        install(Table(system.emulator.client("dynamodb"), system.table), key)
+    except ValueError as error:
+        raise EmulatorError(str(error)) from None
 
 
 def copy_of_log(system: DeployedSystem, to: Path) -> None:

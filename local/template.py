@@ -32,6 +32,10 @@ def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[s
 _Loader.add_multi_constructor("!", _short_form)
 
 
+UNLIMITED = {"KeyRequestsPerMinute": "1000000", "PoolRequestsPerMinute": "1000000"}
+"""Parameters for one machine, where a test or the demo sends a season in a minute, with one key."""
+
+
 def read(path: Path = TEMPLATE) -> dict[str, Any]:
     """The template as plain data, functions in their long form."""
     with path.open(encoding="utf-8") as file:
