@@ -25,6 +25,10 @@ class Settings(BaseModel):
     """``https://...`` of the public site, without a slash at the end."""
     api_origin: str = Field(alias="API_ORIGIN", default="")
     """``https://...`` of the API; the publisher writes it into ``/site.json`` for the desk."""
+    key_requests_per_minute: int = Field(alias="KEY_REQUESTS_PER_MINUTE", default=0, ge=0)
+    """Requests a minute of one key, and of one address without a key; 0: no limit."""
+    pool_requests_per_minute: int = Field(alias="POOL_REQUESTS_PER_MINUTE", default=0, ge=0)
+    """Changing requests a minute to one pool, over all clubs; 0: no limit."""
     stage: str = Field(alias="STAGE", default="dev")
 
 

@@ -80,7 +80,7 @@ def _endpoint(route: Route) -> Callable[..., Response[Any]]:
         query = dict(event.get("queryStringParameters") or {})
         body, ctx = event_body(event), bootstrap.context()
         caller = _caller(route, headers, query)
-        # A limit of requests per key goes here: it knows the key, and nothing has been read but the key.
+        _count(route, caller, path)
         if route.method != "GET":
             _refuse_unknown(route, query)
         return _response(route.function(Request(ctx, caller, path, query, headers, body, noted)))
@@ -96,7 +96,12 @@ def _caller(route: Route, headers: Mapping[str, str], query: Mapping[str, str]) 
         return None
     acts_for = query.get("club")
     folded = fold_id(acts_for) if acts_for is not None else None
-    caller = access.authenticate(bootstrap.context(), header, folded)
+    try:
+        caller = access.authenticate(bootstrap.context(), header, folded)
+    except Problem as problem:
+        if problem.status == 401:
+            bootstrap.context().limits.address(bootstrap.context().clock(), _source())
+        raise
     if acts_for is not None and folded is None:
         raise access.unknown_club("club")
     if route.access is Access.ADMIN and not caller.is_admin:
@@ -104,6 +109,23 @@ def _caller(route: Route, headers: Mapping[str, str], query: Mapping[str, str]) 
     if route.access in (Access.SUBMIT, Access.MANAGE) and not caller.may(route.access.value):
         raise forbidden(f"This key does not have the scope `{route.access.value}`.")
     return caller
+
+
+def _count(route: Route, caller: Caller | None, path: Mapping[str, str]) -> None:
+    """429: too many requests of this key or address, or to this pool. Nothing but the key has been read so far."""
+    ctx = bootstrap.context()
+    if caller is None:
+        ctx.limits.address(ctx.clock(), _source())
+        return
+    ctx.limits.key(ctx.table, ctx.clock(), f"{caller.club}/{caller.key_id}")
+    pool = fold_id(path.get("pool", ""))
+    if pool is not None and route.method != "GET" and route.access is not Access.OPEN:
+        ctx.limits.pool(ctx.table, ctx.clock(), pool)
+
+
+def _source() -> str:
+    http: Mapping[str, Any] = app.current_event.raw_event["requestContext"]["http"]
+    return str(http.get("sourceIp", ""))
 
 
 def _refuse_unknown(route: Route, query: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from shared.settings import Settings, from_environment
 from shared.store.bucket import Bucket
 from shared.store.table import Table
 from shared.usecases.context import Context
+from shared.usecases.throttle import Limits
 
 CONNECT_SECONDS = 2
 READ_SECONDS = 5
@@ -47,6 +48,7 @@ def _client(service: str) -> Any:
                 connect_timeout=CONNECT_SECONDS,
                 read_timeout=READ_SECONDS,
                 retries={"mode": "standard", "total_max_attempts": CLIENT_ATTEMPTS},
+                s3={"addressing_style": "virtual"},  # so that forms for uploads name the bucket's own host and region
             ),
         )
 
@@ -85,6 +87,7 @@ def build(settings: Settings) -> Context:
         ask_to_publish=lambda pool, delay: publish({"pool": pool}, delay),
         publish_delay=settings.publish_delay_seconds,
         report_failure=report_failure,
+        limits=Limits(settings.key_requests_per_minute, settings.pool_requests_per_minute),
         site_origin=settings.site_origin,
         api_origin=settings.api_origin,
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.ratings.base import MICROSECONDS
 from shared.store.bucket import Bucket
 from shared.store.table import Table
+from shared.usecases.throttle import Limits
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letter that is read for another."""
@@ -46,6 +47,8 @@ class Context:
     """Seconds for which a pool's changes are gathered before its pages are written."""
     report_failure: Callable[[str, str], None] = _nobody_listens
     """A pool could not be rated for an unexpected reason: dead letter and alarm."""
+    limits: Limits = field(default_factory=Limits)
+    """How many requests this process has answered in the running minute."""
     site_origin: str = ""
     """``https://...`` of the public site, for links."""
     api_origin: str = ""

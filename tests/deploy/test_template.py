@@ -99,12 +99,30 @@ def test_a_function_is_packed_and_its_handler_is_where_the_template_says(name: s
     assert short in package.CONTENTS
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_setting_is_in_the_environment(name: str) -> None:
+def variables(function: str) -> set[str]:
     shared = DOCUMENT["Globals"]["Function"]["Environment"]["Variables"]
-    own = properties(name)["Environment"]["Variables"]
-    needed = {field.alias for field in Settings.model_fields.values()}
-    assert needed <= shared.keys() | own.keys()
+    return shared.keys() | properties(function)["Environment"]["Variables"].keys()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_environment_says_what_the_settings_need_and_nothing_unknown(name: str) -> None:
+    fields = Settings.model_fields.values()
+    assert {field.alias for field in fields if field.is_required()} <= variables(name)
+    known = {field.alias for field in fields}
+    assert {v for v in variables(name) if not v.startswith("POWERTOOLS_")} <= known
+
+
+def test_every_setting_is_given_to_some_function() -> None:
+    given = {v for name in FUNCTIONS for v in variables(name)}
+    assert {field.alias for field in Settings.model_fields.values()} <= given
+    # Only the publisher writes the API's address into the site, and only the API knows callers.
+    assert [n for n in FUNCTIONS if "API_ORIGIN" in variables(n)] == ["PublisherFunction"]
+    assert [n for n in FUNCTIONS if "KEY_REQUESTS_PER_MINUTE" in variables(n)] == ["ApiFunction"]
+
+
+def test_no_secret_is_in_the_environment() -> None:
+    for name in FUNCTIONS:
+        assert not [v for v in variables(name) if any(word in v for word in ("SECRET", "PASSWORD", "TOKEN", "_KEY"))]
 
 
 def statements(function: str) -> list[dict[str, Any]]:
