@@ -101,6 +101,9 @@ def _operation(route: Route) -> dict[str, Any]:
             "required": True,
             "content": {"application/json": {"schema": _reference(route.body)}},
         }
+    if route.takes_file:
+        file = {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
+        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": file}}
     return operation
 
 

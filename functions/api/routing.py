@@ -51,6 +51,8 @@ class Route:
     parameters: Sequence[Parameter] = ()
     existing: Sequence[str] = ()
     """Parts of the path that must exist: 404."""
+    takes_file: bool = False
+    """The body is a file, as it is."""
 
     @property
     def query(self) -> frozenset[str]:
@@ -96,11 +98,12 @@ def route(
     body: type[BaseModel] | None = None,
     parameters: Sequence[Parameter] = (),
     existing: Sequence[str] = (),
+    takes_file: bool = False,
 ) -> Callable[[Callable[[Request], Answer]], Callable[[Request], Answer]]:
     """Put a function into the table of routes."""
 
     def add(function: Callable[[Request], Answer]) -> Callable[[Request], Answer]:
-        ROUTES.append(Route(method, path, access, function, answers, problems, body, parameters, existing))
+        ROUTES.append(Route(method, path, access, function, answers, problems, body, parameters, existing, takes_file))
         return function
 
     return add

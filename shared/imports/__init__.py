@@ -9,7 +9,17 @@ from shared.imports.errors import CellError, ImportFileError, TooLarge
 from shared.imports.export import bad_rows_csv, game_cells, games_csv
 from shared.imports.games import ImportReading, Question, Row, column_of_field, read_games
 from shared.imports.headings import COLUMNS, LAYOUTS, column_of
-from shared.imports.table import MAX_BYTES, MAX_CELL, MAX_COLUMNS, MAX_ROWS, Notice, Table, TableRow, read_table
+from shared.imports.table import (
+    MAX_BYTES,
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Forfeits,
+    Notice,
+    Table,
+    TableRow,
+    read_table,
+)
 from shared.imports.text import Match, Roster, match_key, match_name, neutralise, restore, search_key
 
 __all__ = [
@@ -20,6 +30,7 @@ __all__ = [
     "MAX_COLUMNS",
     "MAX_ROWS",
     "CellError",
+    "Forfeits",
     "ImportFileError",
     "ImportReading",
     "Match",

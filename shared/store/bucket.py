@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -47,6 +47,27 @@ class Bucket:
             ContentMD5=base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode(),
             **more,  # type: ignore[arg-type]
         )
+
+    def upload_form(self, key: str, most: int, seconds: int) -> dict[str, Any]:
+        """``url`` and ``fields`` of a form that writes one object of 1 to ``most`` bytes, without our keys.
+
+        Args:
+            seconds: for so long the form may be sent.
+        """
+        kind = {"Content-Type": "application/octet-stream"}
+        return self.client.generate_presigned_post(
+            Bucket=self.name,
+            Key=key,
+            Fields=dict(kind),
+            Conditions=[["content-length-range", 1, most], kind],
+            ExpiresIn=seconds,
+        )
+
+    def download_url(self, key: str, seconds: int) -> str:
+        """An address under which anybody may read an object for so long, as a file to be saved."""
+        name = key.rpartition("/")[2]
+        wanted = {"Bucket": self.name, "Key": key, "ResponseContentDisposition": f'attachment; filename="{name}"'}
+        return self.client.generate_presigned_url("get_object", Params=wanted, ExpiresIn=seconds)
 
     def etag(self, key: str) -> str | None:
         """The ETag of an object, or None when there is none."""

@@ -1,4 +1,4 @@
-"""Clubs and their keys: making, naming, giving out, revoking. All of it is an admin's."""
+"""Clubs and their keys: making, naming, giving out, revoking (an admin's); and who plays for a club."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 
 from shared.ledger.order import iso
 from shared.problems import not_found
-from shared.store import clubs
+from shared.store import clubs, keys
 from shared.store.clubs import ADMIN, KeyRecord
 from shared.store.table import Busy, ConditionFailed
 from shared.usecases import access
 from shared.usecases.context import Context
+from shared.usecases.reading import decode_cursor, encode_cursor
 
 KEY_ID_LENGTH = 10
 ATTEMPTS = 3
+ROSTER_PAGE = 1_000
 
 
 def put(ctx: Context, club: str, name: str) -> bool:
@@ -70,3 +72,13 @@ def revoke(ctx: Context, club: str, key_id: str) -> None:
         ctx.table.transact(clubs.removal(record))
     except ConditionFailed:
         raise not_found("key") from None
+
+
+def players(ctx: Context, club: str, cursor: str | None) -> dict[str, Any]:
+    """A page of a club's players, by name. Raises 422 for a cursor that is none."""
+    after = decode_cursor(cursor)
+    found = list(ctx.table.query(keys.roster(club), after=after, limit=ROSTER_PAGE))
+    return {
+        "players": [{"player": item["handle"], "name": item["name"]} for item in found],
+        "next": encode_cursor(found[-1]["sk"]) if len(found) == ROSTER_PAGE else None,
+    }

@@ -13,7 +13,7 @@ from shared.usecases.drafts import Answer
 GAME = "/v1/pools/{pool}/games/{game}"
 
 
-def _pool(request: Request) -> Pool:
+def submittable_pool(request: Request) -> Pool:
     """The pool in the path, which the sending club may submit to."""
     pool = pools.require(request.ctx, request.existing_id("pool"))
     if pool.clubs is not None and request.club not in pool.clubs and not request.admin:
@@ -23,7 +23,7 @@ def _pool(request: Request) -> Pool:
 
 def _own_game(request: Request) -> tuple[Pool, tuple[str, str]]:
     """Pool and game in the path; the game the sender's own."""
-    pool, ref = _pool(request), request.game()
+    pool, ref = submittable_pool(request), request.game()
     if not request.sender.owns(ref[0]):
         raise forbidden("This game belongs to another club.")
     return pool, ref
@@ -41,7 +41,7 @@ def _own_game(request: Request) -> tuple[Pool, tuple[str, str]]:
 )
 def submit(request: Request) -> Answer:
     """Send a game, finished or open; the same again changes nothing."""
-    pool = _pool(request)
+    pool = submittable_pool(request)
     body = request.model(models.GameBody, time_zone=pool.time_zone)
     return games.submit(
         request.ctx,
