@@ -106,6 +106,15 @@ class PlayerNow(Player):
     """A player and the pools he is in."""
 
     pools: list[str]
+    merged: list[str] = Field([], description="Other handles of the same person, where records were merged.")
+
+
+class Merge(Reply):
+    """A merge, or its undoing, was accepted; ratings follow."""
+
+    player: str
+    into: str
+    pools: list[str] = Field(description="Pools one of the two is in.")
 
 
 class PlayerSetting(Reply):

@@ -331,6 +331,18 @@ class PlayerInPoolBody(Body):
         return self
 
 
+class MergeBody(Body):
+    """Whom a player is the same person as."""
+
+    into: Id
+
+
+class UnmergeBody(Body):
+    """Nothing, or whom the sender believes the player to be merged into."""
+
+    into: Id | None = None
+
+
 # -- games ---------------------------------------------------------------------------------------------------------
 class Registration(Body):
     """A player whom a submission registers."""

@@ -49,9 +49,7 @@ class _Plan:
     """The record's last merge."""
 
 
-def merge(
-    ctx: Context, handle: str, into: str, *, preview: bool = False, preview_token: str | None = None
-) -> Answer:
+def merge(ctx: Context, handle: str, into: str, *, preview: bool = False, preview_token: str | None = None) -> Answer:
     """Say that a record is the same person's as another, which survives: name, start and handle are the survivor's.
 
     Raises:

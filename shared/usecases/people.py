@@ -53,6 +53,14 @@ def find_own(ctx: Context, handle: str, club: str, *, admin: bool) -> Person | N
     return person
 
 
+def require_own(ctx: Context, handle: str, club: str, *, admin: bool) -> Person:
+    """A player this club may change. Raises 403 for another club's, 404 when there is no such player."""
+    person = find_own(ctx, handle, club, admin=admin)
+    if person is None:
+        raise not_found("player")
+    return person
+
+
 def put(ctx: Context, handle: str, club: str, draft: PersonDraft, *, admin: bool) -> tuple[bool, Person]:
     """Register a player, or change him. Returns whether he is new. Raises 403 for another club's player."""
     for _ in range(ATTEMPTS):
@@ -65,6 +73,8 @@ def put(ctx: Context, handle: str, club: str, draft: PersonDraft, *, admin: bool
             new = _changed(known, draft)
             if new == known:
                 return False, known
+            if known.erased:
+                raise Problem(409, "erased", "This player was erased; nobody can be registered in his place.")
             new = dataclasses.replace(new, version=known.version + 1)
             pools = people.memberships(ctx.table, known.sid)
             told = [republish(ctx, pool) for pool in pools]
@@ -102,11 +112,23 @@ def present(person: Person) -> dict[str, Any]:
 
 
 def read(ctx: Context, handle: str) -> dict[str, Any]:
-    """A player and the pools he is in. Raises 404."""
+    """A player and the pools he is in; of one merged away, the survivor. Raises 404."""
     person = people.find(ctx.table, handle)
     if person is None:
         raise not_found("player")
-    return {**present(person), "pools": people.memberships(ctx.table, person.sid)}
+    person = people.chain(ctx.table, person)[-1]
+    pointer = ctx.table.get(*keys.handle(person.handle)) or {}
+    others = list(people.same_as(pointer))
+    merged = {"merged": others} if others else {}
+    return {**present(person), "pools": people.memberships(ctx.table, person.sid), **merged}
+
+
+def refuse_merged(ctx: Context, person: Person) -> None:
+    """Raise 409 for a record that was merged away: what holds for the person is said at the survivor's."""
+    if person.merged_into is not None:
+        into = people.chain(ctx.table, person)[-1].handle
+        detail = f"This player was merged into {into}; send it for that player."
+        raise Problem(409, "merged", detail, extra={"into": into})
 
 
 # -- a player in a pool --------------------------------------------------------------------------------------------
@@ -147,6 +169,7 @@ def set_start(ctx: Context, pool: Pool, person: Person, start: dict[str, Any]) -
     Raises:
         Problem: 409 ``already-rated`` after the first rated game.
     """
+    refuse_merged(ctx, person)
     answer = {"pool": pool.id, "player": person.handle, "start": start}
     text = json.dumps(start, sort_keys=True)
     for _ in range(ATTEMPTS):

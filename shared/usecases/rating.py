@@ -333,6 +333,9 @@ def _append(run: Run, events: Sequence[Event], current: Sequence[Event]) -> bool
         # An open game that began before the head, or whose content changed without a new moment (a substitute sat
         # down), only has its row written.
         ref = (game.club, game.game_id)
+        seats = run.pool.system.players(_translated(run, game, plan.aliases).content)
+        if len(set(seats)) < len(seats):
+            continue  # the fold holds it
         if pending[ref] == 0 and game.finished_at is None and ref in plan.known:
             batch.open(game, list(plan.known[ref]), "")
             batch.take([waiting[ref]])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
+from shared.ledger import calendar
 from shared.ledger.explain import changes_of, translate_players
 from shared.ledger.fold import Rated
 from shared.ledger.order import instant_of, iso
 from shared.problems import BadField, invalid, not_found
-from shared.ratings.base import PlayerState, RuleSystem, Settings
+from shared.ratings.base import DecayingSystem, PlayerState, RuleSystem, Settings
 from shared.store import keys, people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
@@ -140,11 +142,29 @@ def _player(ctx: Context, pool: Pool, person: people.Person, before: str | None)
         raise not_found("player in this pool")
     rows, following = history_rows(table, pool.id, sid, view, before=before)
     name = names(ctx, people_in(rows, system) | {sid})
-    body = standing_body(system, pool.settings, person, row.state, published.place_of(ctx, pool.id, sid))
+    shown = person if sid == person.sid else people.persons(table, [sid])[sid]
+    body = standing_body(system, pool.settings, shown, row.state, published.place_of(ctx, pool.id, sid))
     lines = [history_line(system, pool, r, sid) for r in rows]
+    body |= decay(pool, row.state, ctx.clock())
     body["history"] = translate_players(lines, lambda s: name.get(s, s))
     body["next"] = encode_cursor(following) if following is not None else None
     return body
+
+
+def decay(pool: Pool, state: PlayerState, now: int) -> dict[str, Any]:
+    """What the closings to come make of a rating unless its player plays: ``{"decay": [{"on": day, "index": 300}]}``.
+
+    Empty where the rules know no inactivity.
+    """
+    system = pool.system
+    if not isinstance(system, DecayingSystem):
+        return {}
+    present = pool.system.present(state.rating, state.index)
+    coming = []
+    for day, rating in system.decay_to_come(state, calendar.day_of(now, pool.time_zone).toordinal()):
+        changed = {k: v for k, v in pool.system.present(*rating).items() if v != present[k]}
+        coming.append({"on": dt.date.fromordinal(day).isoformat(), **changed})
+    return {"decay": coming}
 
 
 def survivor(table: Table, pool: str, view: View, sid: str) -> str:

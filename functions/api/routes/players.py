@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functions.api import answers, models
 from functions.api.http import Request
-from functions.api.routing import Access, route
+from functions.api.routing import PREVIEW, PREVIEW_TOKEN, Access, route
 from shared.ids import fold_id
-from shared.problems import forbidden, not_found
+from shared.problems import forbidden
 from shared.store import clubs
-from shared.usecases import people, pools
+from shared.usecases import merging, people, pools
 from shared.usecases.drafts import Answer
 
 
@@ -44,6 +44,54 @@ def get_player(request: Request) -> Answer:
 
 
 @route(
+    "POST",
+    "/v1/players/{player}/merge",
+    Access.ADMIN,
+    {200: answers.Preview, 202: answers.Merge},
+    problems=(409,),
+    body=models.MergeBody,
+    parameters=(PREVIEW, PREVIEW_TOKEN),
+    existing=("player",),
+)
+def merge_player(request: Request) -> Answer:
+    """Say that this player is the same person as another, who survives."""
+    player = request.existing_id("player")
+    people.require_own(request.ctx, player, request.club, admin=True)
+    body = request.model(models.MergeBody)
+    return merging.merge(
+        request.ctx,
+        player,
+        body.into,
+        preview=request.flag("preview"),
+        preview_token=request.text("preview_token"),
+    )
+
+
+@route(
+    "POST",
+    "/v1/players/{player}/unmerge",
+    Access.ADMIN,
+    {200: answers.Preview, 202: answers.Merge},
+    problems=(409,),
+    body=models.UnmergeBody,
+    parameters=(PREVIEW, PREVIEW_TOKEN),
+    existing=("player",),
+)
+def unmerge_player(request: Request) -> Answer:
+    """Undo a merge; ratings are as if it had not been."""
+    player = request.existing_id("player")
+    people.require_own(request.ctx, player, request.club, admin=True)
+    body = request.model(models.UnmergeBody)
+    return merging.unmerge(
+        request.ctx,
+        player,
+        body.into,
+        preview=request.flag("preview"),
+        preview_token=request.text("preview_token"),
+    )
+
+
+@route(
     "PUT",
     "/v1/pools/{pool}/players/{player}",
     Access.MANAGE,
@@ -57,10 +105,8 @@ def put_player_in_pool(request: Request) -> Answer:
     if request.peek("start") and not request.admin:
         raise forbidden("Only an admin may carry over a start rating.")
     player, pool_id = request.existing_id("player"), request.existing_id("pool")
-    person = people.find_own(request.ctx, player, request.club, admin=request.admin)
+    person = people.require_own(request.ctx, player, request.club, admin=request.admin)
     pool = pools.require(request.ctx, pool_id)
-    if person is None:
-        raise not_found("player")
     body = request.model(models.PlayerInPoolBody, pool=pool)
     if body.start is not None:
         return Answer(200, people.set_start(request.ctx, pool, person, body.start))
