@@ -56,7 +56,12 @@ def key(address: str) -> str:
 def removed_with_player(pool: PoolView, player: str) -> list[str]:
     """The keys that go when a player's page goes."""
     pages = [key(Addresses(pool, language).player(player)) for language in pool.languages]
-    return [*pages, f"{pool.id}/players/{player}.json", f"{pool.id}/players/{player}/feed.xml"]
+    return [
+        *pages,
+        f"{pool.id}/players/{player}.json",
+        f"{pool.id}/players/{player}/feed.xml",
+        f"{pool.id}/players/{player}.png",
+    ]
 
 
 def removed_with_game(pool: PoolView, club: str, game: str) -> list[str]:

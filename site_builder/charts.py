@@ -10,7 +10,7 @@ from shared.ledger.calendar import closing_instant, day_of, next_month
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 50, 8, 10, 26
-NAMES = 46
+NAMES = 58
 """Room for the names of tiers, right of the line."""
 SPARK_WIDTH, SPARK_HEIGHT = 60, 16
 MOST_POINTS = 300

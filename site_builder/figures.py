@@ -106,8 +106,11 @@ class Figures:
 
     def band_name(self, band: Band) -> str:
         """A tier's name in the language, else in the first there is."""
-        name = band.names.get(self.words.language) or next(iter(band.names.values()), "")
-        return f"{band.symbol} {name}".strip()
+        return band.names.get(self.words.language) or next(iter(band.names.values()), "")
+
+    def band_label(self, band: Band) -> str:
+        """The same with its symbol."""
+        return f"{band.symbol} {self.band_name(band)}".strip()
 
     def band_of(self, rating: int) -> Band | None:
         """The tier of a rating."""

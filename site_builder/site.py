@@ -15,6 +15,7 @@ Same input, same bytes. Nothing is looked up anywhere: what a page shows is in i
 ``/{pool}/statistics/``        ``statistics_pages``
 ``/embed/{pool}/``             ``embed_pages``
 ``/{pool}/feed.xml``           ``feed_pages``
+``/{pool}/picture.png``        ``picture_page``
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from markupsafe import Markup, escape
 from shared.ledger.calendar import day_of
 from shared.ledger.order import iso
 from shared.ratings.base import Settings
-from site_builder import charts, data, statistics
+from site_builder import charts, data, picture, statistics
 from site_builder.addresses import Addresses, key, prefix
 from site_builder.assets import asset
 from site_builder.figures import Figures, Row
@@ -59,6 +60,7 @@ from site_builder.views import (
 from site_builder.words import Words, words
 
 HTML = "text/html; charset=utf-8"
+PNG = "image/png"
 ATOM = "application/atom+xml; charset=utf-8"
 ACCENTS = 8
 PAGE_SIZE = 100
@@ -128,8 +130,9 @@ def _who(context: Context, player: str | None) -> Markup:
 def _link(context: Context, person: Person) -> Markup:
     name = person.name or person.handle or context["words"].gettext("a former player")
     if person.handle is None:
-        return Markup('<span dir="auto">{}</span>').format(name)
-    return Markup('<a href="{}" dir="auto">{}</a>').format(context["to"].player(person.handle), name)
+        return Markup(f'<span dir="auto">{escape(name)}</span>')  # noqa: S704 - escaped
+    address = escape(context["to"].player(person.handle))
+    return Markup(f'<a href="{address}" dir="auto">{escape(name)}</a>')  # noqa: S704 - escaped
 
 
 @pass_context
@@ -401,9 +404,12 @@ def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[P
     handle = page.standing.player
     yield from _pool_pages(site, pool, "player.html", lambda to: to.player(handle), make)
     yield data.player_json(pool, page)
+    if pool.pictures:
+        text = Figures(pool, words("en")).show((page.standing.rating, page.standing.index)).replace(" ", "")
+        body = picture.of_player(text, [(at, rating) for at, rating, _ in page.series], accent(pool))
+        yield Page(f"{pool.id}/players/{handle}.png", PNG, body)
     first = _languages(pool)[0]
-    text, to = words(first), Addresses(pool, first)
-    figures = Figures(pool, text)
+    to, figures = Addresses(pool, first), Figures(pool, words(first))
     entries = [
         {
             "title": f"{figures.show(line.after)} ({figures.change(line.before, line.after)})",
@@ -518,6 +524,12 @@ def _feed(
     updated = max((entry["at"] for entry in entries), default="1970-01-01T00:00:00Z")
     context = {"site": site, "path": path, "title": title, "address": address, "entries": entries, "updated": updated}
     return Page(path, ATOM, _render("feed.xml", language, context))
+
+
+def picture_page(pool: PoolView, ratings: Sequence[int]) -> Page:
+    """``/{pool}/picture.png`` for shared links: how the ratings are spread. Rewritten with the whole-pool files."""
+    spread = statistics.distribution(ratings, Figures(pool, words("en")).unit)
+    return Page(f"{pool.id}/picture.png", PNG, picture.of_pool([count for _, count in spread], accent(pool)))
 
 
 def feed_pages(

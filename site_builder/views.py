@@ -109,6 +109,8 @@ class PoolView:
     games: int | None = None
     accent: int | None = None
     """0 to 7: the pool's colour; None: made from its id."""
+    pictures: bool = False
+    """Whether there are pictures for shared links: one more object per player, and ``picture_page`` for the pool."""
 
     @cached_property
     def rule_system(self) -> RuleSystem:

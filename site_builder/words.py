@@ -6,7 +6,6 @@ import datetime as dt
 import gettext
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from shared.ledger.order import to_datetime
 
 LOCALES = Path(__file__).parent / "locales"
 MINUS = "−"
-NARROW_SPACE = "\u202f"
+NANO = 10**9
+"""Computed numbers (expected scores and the like) are shown from their ninth decimal."""
 FIRST_OF_MONTH = {"fr": "1er", "it": "1º"}
 """CLDR does not know that these two count the first day."""
 
@@ -63,10 +63,11 @@ class Words:
         self.ngettext: Callable[[str, str, int], str] = self._texts.ngettext
 
     # -- numbers -----------------------------------------------------------------------------------------------------
-    def number(self, value: float | Fraction, decimals: int = 0, sign: bool = False, group: bool = True) -> str:
+    def number(self, value: float, decimals: int = 0, sign: bool = False, group: bool = True) -> str:
         """A number with a fixed count of decimals; with ``sign`` a plus before positive ones."""
-        exact = Fraction(value).limit_denominator(10**12)
-        return self.scaled(exact.numerator, exact.denominator, decimals, sign, group)
+        if isinstance(value, int):
+            return self.scaled(value, 1, decimals, sign, group)
+        return self.scaled(round(value * NANO), NANO, decimals, sign, group)
 
     def scaled(self, value: int, scale: int, decimals: int = 0, sign: bool = False, group: bool = True) -> str:
         """``value / scale``, exactly rounded."""
@@ -84,7 +85,7 @@ class Words:
             return MINUS + text
         return "+" + text if sign and text.strip("0.,") else ("±" + text if sign else text)
 
-    def trim(self, value: float | Fraction) -> str:
+    def trim(self, value: float) -> str:
         """A number with as many decimals as it needs, at most six."""
         text = self.number(value, 6, group=False)
         return text.rstrip("0").rstrip(str(self._data["decimal"]))

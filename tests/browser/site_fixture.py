@@ -79,7 +79,7 @@ def bands() -> tuple[Band, ...]:
     made = []
     for number, tier in enumerate(DEFAULT_TIERS):
         low, high = (None if bound is None else bound * MILLION for bound in tier_bounds(number))
-        made.append(Band(tier.names, low, high, tier.symbol))
+        made.append(Band(tier.names, low, high))
     return tuple(made)
 
 
@@ -129,6 +129,7 @@ class World:
             bands=bands() if system == "jass" else (),
             players=players,
             games=games,
+            pictures=True,
         )
         self.states: dict[str, PlayerState] = {}
         self.series: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
@@ -465,6 +466,7 @@ class World:
         )
         yield from site.embed_pages(SITE, pool, standings[:10])
         yield from site.feed_pages(SITE, pool, recent, [(m.month, self.snapshots[n][0]) for n, m in enumerate(months)])
+        yield site.picture_page(pool, [s.rating for s in self.states.values()])
         yield data.publication_json(pool, 100)
 
     def summary(self) -> PoolSummary:

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import math
+import re
+import zlib
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.imports import text as imports
-from site_builder import charts, data, statistics
+from site_builder import charts, data, picture, statistics
 from site_builder.views import HistoryLine, MonthPage, Person, PlayerPage, PoolView, SiteView, Standing
 
 SITE = SiteView("https://ratings.example", "https://api.example")
@@ -197,3 +200,27 @@ def test_grid_lines_hold_the_values(low: int, span: int, unit: int) -> None:
     assert grid[-1] >= low + span
     assert 2 <= len(grid) <= 7
     assert all(value % unit == 0 for value in grid)
+
+
+# -- pictures ------------------------------------------------------------------------------------------------------
+
+
+def test_pictures_are_small_pngs_of_the_right_size() -> None:
+    for body in (
+        picture.of_player("1536", [(n, n * n % 97) for n in range(50)], 3),
+        picture.of_player("562/411", [], 9),
+        picture.of_player("−12", [(0, 5), (0, 5)], 0),
+        picture.of_pool([1, 0, 5], 2),
+        picture.of_pool([], 2),
+    ):
+        assert body.startswith(b"\x89PNG\r\n\x1a\n")
+        assert body[16:24] == (600).to_bytes(4, "big") + (315).to_bytes(4, "big")
+        assert len(body) < 6_000
+        start = body.index(b"IDAT")
+        length = int.from_bytes(body[start - 4 : start], "big")
+        assert len(zlib.decompress(body[start + 4 : start + 4 + length])) == 315 * 601
+
+
+def test_pictures_have_the_colours_of_the_pages() -> None:
+    css = (Path(picture.__file__).parent / "assets" / "site.css").read_text("utf-8").split("@media")[0]
+    assert tuple(re.findall(r"--accent:#([0-9a-f]{6})", css)) == picture.ACCENTS
