@@ -78,7 +78,7 @@ from shared.store.table import (
     Table,
     Update,
 )
-from shared.usecases import wake
+from shared.usecases import erasure, wake
 from shared.usecases.context import Context
 
 INBOX_LIMIT = 2000
@@ -210,10 +210,15 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
         cursor = replace(cursor, removing=False)
     waiting = ledger.read_inbox(ctx.table, pool_id, INBOX_LIMIT)
     events = [e for e in waiting if e.id not in removed]
+    chores = [e for e in events if e.kind == "erase"]
+    for chore in chores:
+        erasure.clean(ctx, pool, chore)
+        ctx.table.write(ledger.removal(pool_id, chore))
+    events = [e for e in events if e.kind != "erase"]
     due = calendar.last_closing(max(now, cursor.closed_until or BEGINNING), pool.time_zone)
     closing_due = cursor.closed_until is None or due > cursor.closed_until
     if not events and not closing_due:
-        return False
+        return bool(chores)
     if any(e.kind == "rules" and e.number > pool.version for e in events):
         raise Overtaken  # the rules changed after the pool was read
     more = len(waiting) >= INBOX_LIMIT
