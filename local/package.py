@@ -23,6 +23,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "api": ("functions/__init__.py", "functions/api", "shared"),
     "rater": ("functions/__init__.py", "functions/rater", "shared"),
     "closing": ("functions/__init__.py", "functions/closing", "shared"),
+    "importer": ("functions/__init__.py", "functions/importer", "shared"),
     "publisher": ("functions/__init__.py", "functions/publisher", "shared", "site_builder"),
 }
 

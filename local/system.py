@@ -14,7 +14,7 @@ from local.deploy import STACK, Deployment
 from local.emulator import Emulator
 
 _PATIENCE = 0.2  # how long a pool may stand still before somebody is woken by hand
-_FUNCTIONS = ("ApiFunction", "RaterFunction", "ClosingFunction", "PublisherFunction")
+_FUNCTIONS = ("ApiFunction", "RaterFunction", "ImporterFunction", "ClosingFunction", "PublisherFunction")
 
 
 class NotSettledError(Exception):
@@ -76,13 +76,15 @@ class DeployedSystem:
         deadline = time.monotonic() + timeout
         stood_since, before = time.monotonic(), None
         while True:
+            importing = self._messages("ImportQueue")  # first: what it holds may come into an inbox
             states = self.states()
-            left, asked = settling.unsettled(states), self._publications_asked_for()
-            if not left and not asked:
+            left, asked = settling.unsettled(states), self._messages("PublishQueue")
+            if not left and not asked and not importing:
                 break
             now = time.monotonic()
             if now > deadline:
-                message = f"not settled after {timeout:.0f} s: {left or f'{asked} publications to come'}"
+                still = left or f"{asked} publications, {importing} imports to come"
+                message = f"not settled after {timeout:.0f} s: {still}"
                 raise NotSettledError(message)
             if (left, asked) != before:
                 stood_since, before = now, (left, asked)
@@ -99,9 +101,9 @@ class DeployedSystem:
         elif left and not asked:
             self.invoke("PublisherFunction", json.dumps(publish_event([state.pool for state in left])))
 
-    def _publications_asked_for(self) -> int:
-        """Messages in the publish queue: held back, waiting, or in the publisher's hands."""
-        answer = self._sqs.get_queue_attributes(QueueUrl=self.deployment["PublishQueue"], AttributeNames=["All"])
+    def _messages(self, queue: str) -> int:
+        """Messages in a working queue: held back, waiting, or in its function's hands."""
+        answer = self._sqs.get_queue_attributes(QueueUrl=self.deployment[queue], AttributeNames=["All"])
         return sum(
             int(answer["Attributes"][f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "Delayed", "NotVisible")
         )
