@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from shared.ledger import calendar
-from shared.ledger.explain import changes_of, rated_game
+from shared.ledger.explain import changes_of, rated_game, translate_players
 from shared.ledger.fold import Rated
 from shared.ledger.order import KINDS, instant_of
 from shared.ledger.rules import in_force
@@ -153,11 +153,16 @@ class Gatherer:
             club=game.club if game is not None else None,
             game_id=game.game_id if game is not None else None,
             score=after[3],
-            explanation=change["explanation"],
+            explanation=translate_players(change["explanation"], self._handle),
             content=game.content if game is not None else None,
             partners=tuple(self.person(p) for p in own),
             opponents=tuple(self.person(p) for p in others),
         )
+
+    def _handle(self, text: str) -> str:
+        """A server-made id as the handle that readers know; any other text as it is."""
+        found = self.persons.get(text)
+        return found.handle if found is not None else text
 
     def _pairings(self, rows: Sequence[Rated], sid: str, *, same_side: bool) -> tuple[views.Pairing, ...]:
         sums: dict[str, list[float]] = {}
