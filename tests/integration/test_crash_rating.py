@@ -1,0 +1,288 @@
+"""The process dies at a write: before it, or after it and before anybody hears of it. Every write of every run in turn.
+
+The next wake-up gives what a run without a crash gives, and whoever reads in between sees the old ratings whole, or the
+new ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from shared.problems import Problem
+from shared.store import rated as store
+from shared.usecases import closing, games, reading, rebuild
+from tests.integration.ladder import DAY, Ladder, at, audit, duel, small_steps, spades
+from tests.integration.memory import WRITES, Killed
+
+
+@dataclass
+class Fuse:
+    """Kills the process at its n-th write."""
+
+    number: int
+    after: bool
+    seen: int = 0
+
+    def __call__(self, name: str, _: Mapping[str, Any]) -> None:
+        if name in WRITES:
+            self.seen += 1
+            if self.seen == self.number:
+                raise Killed(name)
+
+
+def crashes(prepare: Callable[[], Ladder], act: Callable[[Ladder], object]) -> Iterator[tuple[Ladder, str]]:
+    """A ladder for every write at which ``act`` can die, dead at that write."""
+    for after in (False, True):
+        for number in range(1, 200):
+            ladder = prepare()
+            fuse = Fuse(number, after)
+            if after:
+                ladder.calls.after = fuse
+            else:
+                ladder.calls.before = fuse
+            try:
+                act(ladder)
+            except Killed:
+                ladder.calls.before = ladder.calls.after = None
+                yield ladder, f"{'after' if after else 'before'} write {number}"
+            else:
+                assert number > 1, "it writes"
+                break
+        else:
+            pytest.fail("it never ends")
+
+
+# -- scenes ----------------------------------------------------------------------------------------------------------
+def summer() -> Ladder:
+    """Some weeks of Spades, a month closed."""
+    ladder = Ladder.in_memory()
+    ladder.now = at("2026-08-20 12:00")
+    ladder.open_pool(rules=[{"from": "2000-01-01", "quit_ban_minutes": 0}])
+    ladder.register(*"abcdefgh")
+    for number, (teams, when) in enumerate(
+        [
+            ("ac-bd", "2026-06-10 20:00"),
+            ("ab-ce", "2026-06-28 20:00"),
+            ("ef-gh", "2026-07-03 20:00"),
+            ("ae-cg", "2026-07-10 20:00"),
+            ("bd-fh", "2026-07-20 20:00"),
+            ("ac-eh", "2026-08-02 20:00"),
+            ("cb-gf", "2026-08-12 20:00"),
+        ]
+    ):
+        ladder.submit(spades(f"g{number}", teams, when, minutes=40, group="di"))
+        ladder.rate()
+    return ladder
+
+
+def appending() -> Ladder:
+    ladder = summer()
+    for number in range(9):
+        ladder.submit(spades(f"n{number}", "ac-bd", at("2026-08-15 20:00") + number * DAY // 2, minutes=60))
+    return ladder
+
+
+def late() -> Ladder:
+    ladder = summer()
+    ladder.submit(spades("late", "ab-gh", "2026-08-01 20:00", minutes=30, quits=[("a", 10)]))
+    return ladder
+
+
+def much() -> Ladder:
+    """A late result, a correction, a void and a merge at once."""
+    ladder = summer()
+    ladder.submit(spades("late", "ab-gh", "2026-06-05 20:00", minutes=30, tournament="cup"))
+    ladder.correct("g2", result={"teams": [["e", "f"], ["g", "h"]], "outcome": "team2"})
+    ladder.void("g3")
+    ladder.merge("h", "b")
+    return ladder
+
+
+def new_rules() -> Ladder:
+    ladder = summer()
+    ladder.open_pool(rules=[{"from": "2000-01-01"}, {"from": "2026-07-01", "k": 40}])
+    return ladder
+
+
+def month_turned() -> Ladder:
+    ladder = Ladder.in_memory()
+    ladder.now = at("2026-07-20 12:00")
+    ladder.open_pool(system="bridier")
+    ladder.register(*"abcd")
+    ladder.start("d", {"rank": 640, "index": 100, "last_result_on": "2026-04-10"})
+    for number, (pair, when) in enumerate([("ab", "2026-04-10 20:00"), ("ac", "2026-06-12 20:00")]):
+        ladder.submit(duel(f"g{number}", *pair, when))
+    ladder.rate()
+    ladder.now = at("2026-10-02 12:00")
+    return ladder
+
+
+def rebuilding() -> Ladder:
+    """Rows were lost, and some are wrong."""
+    ladder = summer()
+    items = [key for key in ladder.items() if key[0].startswith("RATED#")]
+    ladder.ctx.table.batch_write(deletes=items[::2])
+    rebuild.request(ladder.ctx, ladder.pool())
+    return ladder
+
+
+SCENES: dict[str, tuple[Callable[[], Ladder], dict[str, int]]] = {
+    "append": (appending, {}),
+    "replay-in-place": (late, {}),
+    "replay-under-a-new-generation": (late, {"IN_PLACE": 5}),
+    "much-in-place": (much, {}),
+    "much-under-a-new-generation": (much, {"IN_PLACE": 5}),
+    "new-rules": (new_rules, {"IN_PLACE": 5}),
+    "closing": (month_turned, {}),
+    "closing-under-a-new-generation": (month_turned, {"IN_PLACE": 5}),
+    "rebuild": (rebuilding, {"IN_PLACE": 5}),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_next_wake_up_completes_it(name: str) -> None:
+    scene, limits = SCENES[name]
+    with small_steps(TRANSACTION_ITEMS=30, **limits):
+        whole = scene()
+        whole.rate()
+        audit(whole)
+        count = 0
+        for ladder, where in crashes(scene, Ladder.rate):
+            ladder.rate()
+            audit(ladder)
+            assert ladder.cursor().hash == whole.cursor().hash, where
+            count += 1
+        assert count >= 3, "a transaction and the wake-up of the publisher"
+
+
+@pytest.mark.parametrize("name", ["append", "much-under-a-new-generation", "closing"])
+def test_it_dies_again_and_again(name: str) -> None:
+    scene, limits = SCENES[name]
+    with small_steps(TRANSACTION_ITEMS=30, **limits):
+        whole = scene()
+        whole.rate()
+        ladder = scene()
+        for number in [*range(1, 12), *range(12, 1, -1), 10_000]:
+            ladder.calls.before, ladder.calls.after = (
+                (Fuse(number, False), None) if number % 2 else (None, Fuse(number, True))
+            )
+            try:
+                ladder.rate()
+            except Killed:
+                continue
+        ladder.calls.before = ladder.calls.after = None
+        ladder.rate()
+        audit(ladder)
+        assert ladder.cursor().hash == whole.cursor().hash
+
+
+# -- readers ---------------------------------------------------------------------------------------------------------
+def everything(ladder: Ladder) -> dict[str, Any]:
+    """What readers see of a pool: every player with his history, every game."""
+    pool = ladder.pool()
+    seen: dict[str, Any] = {}
+    handles = sorted(
+        pk.removeprefix("PLAYER#") for pk, sk in ladder.items() if pk.startswith("PLAYER#") and sk == "META"
+    )
+    for handle in handles:
+        try:
+            body = reading.player_in_pool(ladder.ctx, pool, handle, None)
+        except Problem:
+            continue
+        total = sum(line["change"].get("rating", line["change"].get("rank", 0)) for line in body["history"])
+        first = body["history"][-1]["before"]
+        now = body["rating"]
+        key = "rating" if "rating" in now else "rank"
+        assert round(first[key] + total, 6) == now[key]
+        seen[handle] = body
+    for pk, _ in ladder.items():
+        if pk.startswith("GAME#p#"):
+            club, game = pk.split("#")[2:]
+            seen[game] = games.read(ladder.ctx, pool, (club, game))["changes"]
+    return seen
+
+
+@pytest.mark.parametrize("name", [n for n in SCENES if n not in ("append", "rebuild")])
+def test_readers_see_the_old_ratings_whole_until_the_new_ones_stand(name: str) -> None:
+    scene, limits = SCENES[name]
+    with small_steps(TRANSACTION_ITEMS=30, **limits):
+        whole = scene()
+        old = everything(whole)
+        whole.rate()
+        new = everything(whole)
+        ladder = scene()
+        seen: list[bool] = []
+
+        def look(call: str, _: Mapping[str, Any]) -> None:
+            if call in WRITES:
+                ladder.calls.before = ladder.calls.after = None
+                now = everything(ladder)
+                seen.append(now == new)
+                assert now in (old, new)
+                ladder.calls.before = ladder.calls.after = look
+
+        ladder.calls.before = ladder.calls.after = look
+        ladder.rate()
+        assert old != new
+        assert not seen[0]
+        assert seen[-1]
+        assert sorted(seen) == seen, "never back to the old ones"
+
+
+def test_an_old_cursor_is_told_so() -> None:
+    """A reader that holds a view from two replays ago is told to read the cursor again, and never sees a mixture."""
+    with small_steps(IN_PLACE=5):
+        ladder = summer()
+        old = ladder.cursor().view
+        for number in range(2):
+            ladder.submit(spades(f"late{number}", "ac-bd", at("2026-06-01 20:00") + number * DAY))
+            ladder.rate()
+        with pytest.raises(store.StaleView):
+            store.read_all_states(ladder.ctx.table, "p", old)
+
+
+# -- what is not the rater -------------------------------------------------------------------------------------------
+def test_freezing_dies_and_is_done_again() -> None:
+    def act(ladder: Ladder) -> list[str]:
+        return closing.close(ladder.ctx, "p")
+
+    with small_steps():
+        whole = month_turned()
+        act(whole)
+        months = ["2026-07", "2026-08", "2026-09"]
+        frozen = {m: closing.frozen_states(whole.ctx, "p", m) for m in months}
+        assert all(frozen.values())
+        for ladder, where in crashes(month_turned, act):
+            act(ladder)
+            assert {m: closing.frozen_states(ladder.ctx, "p", m) for m in months} == frozen, where
+            audit(ladder)
+            assert act(ladder) == []
+
+
+def test_no_checkpoint_is_left_behind_by_a_run_that_was_overtaken() -> None:
+    with small_steps():
+        ladder = late()
+        raced = False
+
+        def overtake(name: str, arguments: Mapping[str, Any]) -> None:
+            nonlocal raced
+            if not raced and name == "transact_write_items":
+                raced = True
+                ladder.rate()
+
+        ladder.calls.before = overtake
+        ladder.rate()
+        ladder.calls.before = None
+        audit(ladder)
+        named = {mark.key for mark in store.read_index(ladder.ctx.table, "p").checkpoints}
+        assert {key for key, _ in objects(ladder) if key.startswith("checkpoints/")} == named
+
+
+def objects(ladder: Ladder) -> list[tuple[str, bytes]]:
+    """What lies in the data bucket."""
+    client: Any = ladder.ctx.data.client
+    return sorted(client.objects.items())
