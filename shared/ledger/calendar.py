@@ -9,6 +9,9 @@ from zoneinfo import ZoneInfo
 
 from shared.ledger.order import to_datetime, to_instant
 
+DAY = 86_400_000_000
+"""Microseconds of a day without a change of clocks."""
+
 
 @cache
 def zone(name: str) -> ZoneInfo:

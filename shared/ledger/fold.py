@@ -10,15 +10,31 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import msgspec
 
 from shared.ledger import calendar
+from shared.ledger.lane import NO_RECORD, Chunk, Lane, label_names
 from shared.ledger.order import BEGINNING, CLOSING, RESET, SNAPSHOT, START, after_closing, order, tick_of, to_datetime
+from shared.ledger.plain import Plain, apart
 from shared.ledger.rules import DatedRules, in_force
-from shared.ratings.base import FINISH, CannotRate, Game, Moment, PlayerState, Rating, RuleSystem, Settings
+from shared.ratings.base import (
+    FINISH,
+    BulkSystem,
+    CannotRate,
+    Content,
+    Game,
+    Moment,
+    PlayerState,
+    Rating,
+    RuleSystem,
+    Settings,
+)
+
+SETTLE_AT = 131_072
+"""So many plain games are rated before what follows from their ratings is worked out."""
 
 GameRef = tuple[str, str]
 """(club, game id)."""
@@ -58,13 +74,18 @@ class Rated(msgspec.Struct, array_like=True, gc=False):
 
 @dataclass(frozen=True)
 class Closed:
-    """A closing has been applied; ``states`` are the fold's own, to be read before the next step and not kept."""
+    """A closing has been applied."""
 
     at: int
     day: dt.date
-    states: Mapping[str, PlayerState]
     moments: int
     """How many moments the fold has applied so far."""
+    fold: Fold
+
+    @property
+    def states(self) -> Mapping[str, PlayerState]:
+        """The fold's own states, to be read before the next step and not kept."""
+        return self.fold.states
 
 
 @dataclass(frozen=True)
@@ -111,6 +132,8 @@ class Story:
     """Merged players: id merged away → survivor, followed through."""
     known_starts: Mapping[GameRef, Sequence[Rating]] = field(default_factory=dict)
     """Start ratings of games that began before the fold does."""
+    plain: Plain | None = None
+    """Games told column by column; none of them is among ``games``. Only for a fold from the beginning."""
 
 
 def closing_boundary(at: int) -> Tick:
@@ -141,12 +164,19 @@ class Fold:
         self.system = system
         self.rules = rules
         self.time_zone = time_zone
-        self.states: dict[str, PlayerState] = {} if states is None else states
+        self._states: dict[str, PlayerState] = {} if states is None else states
+        self._lane: Lane | None = None
         self.with_labels = labels
         self.moments = 0
         self._starts: dict[GameRef, dict[str, Rating]] = {}
         self._fresh = system.start(None, rules[0].settings)
-        self._years: dict[int, int] = {}
+
+    @property
+    def states(self) -> dict[str, PlayerState]:
+        """The players' states after everything told so far."""
+        if self._lane is not None:
+            self._lane.flush()
+        return self._states
 
     # -- ticks ---------------------------------------------------------------------------------------------------
     def _game_ticks(self, told: Game, since: Tick | None, story: Story) -> Iterator[Tick]:
@@ -210,21 +240,40 @@ class Fold:
     def run(
         self, story: Story, *, since: Tick | None = None, closings_after: int | None, closed_until: int | None
     ) -> Iterator[Rated | Closed | Held | Opened]:
-        """Tell the story from ``since`` on.
+        """Tell the story from ``since`` on, every moment by itself.
 
         Args:
             since: only what lies behind this tick (``closing_boundary`` of a checkpoint); None: everything.
             closings_after: insert the closings later than this instant; None: from the first thing that happened on.
             closed_until: ... and not later than this one; None: no closings.
         """
+        told = self.stream(story, since=since, closings_after=closings_after, closed_until=closed_until)
+        for what in told:
+            if isinstance(what, Chunk):
+                yield from self.rows(what)
+            else:
+                yield what
+
+    def stream(
+        self, story: Story, *, since: Tick | None = None, closings_after: int | None, closed_until: int | None
+    ) -> Iterator[Rated | Closed | Held | Opened | Chunk]:
+        """The same (see ``run``), with the plain games of the story in chunks: their ratings as columns of numbers."""
+        if story.plain is not None:
+            if since is not None:
+                raise ValueError("plain games are told from the beginning only")
+            story = self._open_lane(story, story.plain)
         ticks, held = self.ticks(story, since)
         yield from held
-        closings = self._closings(ticks, story.starts, closings_after, closed_until)
+        closings = self._closings(ticks, story, closings_after, closed_until)
         due = next(closings, None)
         for tick in ticks:
             while due is not None and (due[0], CLOSING) <= tick[:2]:
+                yield from self._plain_until((due[0], CLOSING))
                 yield from self._close(*due)
                 due = next(closings, None)
+            yield from self._plain_until(tick)
+            if self._lane is not None:
+                self._lane.settle()
             subject = tick[8]
             if isinstance(subject, tuple) and not isinstance(subject, Reset):
                 game, _, players, told, _ = subject
@@ -243,19 +292,83 @@ class Fold:
             else:
                 yield self._reset(subject, tick[7])
         while due is not None:
+            yield from self._plain_until((due[0], CLOSING))
             yield from self._close(*due)
             due = next(closings, None)
+        yield from self._plain_until(None)
+
+    # -- plain games ---------------------------------------------------------------------------------------------
+    def _open_lane(self, story: Story, plain: Plain) -> Story:
+        """Get ready to rate plain games in bulk; the story with those among its other games that cannot be."""
+        system = self.system
+        bulk = system if isinstance(system, BulkSystem) else None
+
+        def is_rated(kind: Content) -> bool:
+            return bulk is not None and all(bulk.plain(kind, r.settings) is not None for r in self.rules)
+
+        fast, others = apart(plain, system, is_rated, story.aliases, self.rules[0].since)
+        if bulk is not None:
+            self._lane = Lane(
+                bulk, self.rules, self.time_zone, self._states, self._fresh, fast, labels=self.with_labels
+            )
+        return replace(story, games=[*story.games, *others], plain=fast)
+
+    def _plain_until(self, tick: Tick | None) -> Iterator[Chunk]:
+        if self._lane is None:
+            return
+        for chunk in self._lane.until(tick):
+            self.moments += chunk.last - chunk.first
+            yield chunk
+            if self._lane.unsettled > SETTLE_AT:
+                self._lane.settle()
+
+    def rows(self, chunk: Chunk) -> Iterator[Rated]:
+        """The moments of a chunk one by one; to be read before the next step."""
+        lane = self._lane
+        if lane is None:
+            return
+        lane.settle_before(chunk)
+        plain, rules, step = lane.plain, self.rules[chunk.rules], chunk.stride // (2 * lane.plain.width)
+        games: dict[str, int] = {}
+        history = chunk.history
+        for number in range(chunk.first, chunk.last):
+            begin = (number - chunk.first) * chunk.stride
+            values = list(map(int, history[begin : begin + chunk.stride]))
+            indexes = values[1::2] if step == 2 else [0] * (2 * plain.width)
+            ratings = list(zip(values[::step], indexes, strict=True))
+            start, end = ratings[: plain.width], ratings[plain.width :]
+            score = lane.result(chunk, number).score
+            before: list[Before] = []
+            after: list[After] = []
+            for seat, player in enumerate(plain.players(number)):
+                state = self._states.get(player, self._fresh)
+                played = games.get(player, state.games)
+                games[player] = played + 1
+                before.append((*start[seat], played, state.counters))
+                after.append((player, *end[seat], score if seat < plain.width / 2 else -score, True))
+            yield Rated(
+                order(*plain.tick(number)),
+                FINISH,
+                plain.at[number],
+                after,
+                plain.game(self.system, number),
+                0,
+                rules.since,
+                start,
+                before,
+            )
 
     def _closings(
-        self, ticks: Sequence[Tick], starts: Sequence[Start], after: int | None, until: int | None
+        self, ticks: Sequence[Tick], story: Story, after: int | None, until: int | None
     ) -> Iterator[tuple[int, dt.date]]:
         if until is None:
             return iter(())
         if after is None:
             times = [tick[0] for tick in ticks if tick[0] > BEGINNING][:1]
+            times += story.plain.at[:1] if story.plain is not None else []
             times += [
                 calendar.first_instant(dt.date.fromordinal(s.state.last_result), self.time_zone)
-                for s in starts
+                for s in story.starts
                 if s.state.last_result
             ]
             if not times:
@@ -264,7 +377,7 @@ class Fold:
         return calendar.closings(after, until, self.time_zone)
 
     def _take_down(self, game: Game, players: Sequence[str]) -> None:
-        fresh, states = self._fresh, self.states
+        fresh, states = self._fresh, self._states
         taken: dict[str, Rating] = {}
         for player in players:
             state = states.get(player, fresh)
@@ -279,7 +392,7 @@ class Fold:
         game: Game = tick[8][0]
         number, players, told, alias = tick[8][1:]
         rules = self.rules[number]
-        states = self.states
+        states = self._states
         ref = (game.club, game.game_id)
         start = self._starts.get(ref)
         if start is None:
@@ -294,6 +407,7 @@ class Fold:
         states.update((o.player, now[o.player]) for o in outcomes)
         tally = self.system.tally(game) if finish and self.with_labels else {}
         day = calendar.day_of(moment.at, self.time_zone) if outcomes else None
+        names = label_names(game.club, game.group, game.tournament, day.year) if day is not None else []
         after: list[After] = []
         for o in outcomes:
             state = now[o.player]
@@ -317,8 +431,9 @@ class Fold:
                 state.counters = merged
             self._note_best(state, moment.at)
             if self.with_labels and day is not None:
-                self._note_labels(state, game, day.year, o.score, tally.get(o.player, (0, 0)), gained)
+                self._note_labels(state, names, o.score, tally.get(o.player, (0, 0)), gained)
             after.append((o.player, o.rating, o.index, o.score, o.is_result))
+        self._changed(o.player for o in outcomes)
         self.moments += 1
         return Rated(
             order(*tick[:7]),
@@ -339,28 +454,16 @@ class Fold:
             state.best = (state.rating, state.index, at)
 
     def _note_labels(
-        self, state: PlayerState, game: Game, year: int, score: int | None, tally: tuple[int, int], gained: int
+        self, state: PlayerState, names: Sequence[str], score: int | None, tally: tuple[int, int], gained: int
     ) -> None:
-        names = [f"year:{year}", f"club:{game.club}", f"club:{game.club}:{year}"]
-        if game.group:
-            names += [f"group:{game.group}", f"group:{game.group}:{year}"]
-        if game.tournament:
-            names.append(f"tournament:{game.tournament}")
         played = 0 if score is None else 1
         won = 1 if score is not None and score > 0 else 0
         lost = 1 if score is not None and score < 0 else 0
+        drawn, own, other = played - won - lost, tally[0], tally[1]
         labels = dict(state.labels)
         for name in names:
-            g, w, d, lo, f, a, ga = labels.get(name, (0, 0, 0, 0, 0, 0, 0))
-            labels[name] = (
-                g + played,
-                w + won,
-                d + played - won - lost,
-                lo + lost,
-                f + tally[0],
-                a + tally[1],
-                ga + gained,
-            )
+            g, w, d, lo, f, a, ga = labels.get(name, NO_RECORD)
+            labels[name] = (g + played, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained)
         state.labels = labels
 
     def _start(self, start: Start, *, dormant: bool) -> Rated:
@@ -370,7 +473,8 @@ class Fold:
         key = order(BEGINNING, START, game_id=start.player)
         if dormant:
             return Rated(key, START, start.accepted_at, [], carried=state)
-        self.states[start.player] = state
+        self._states[start.player] = state
+        self._changed([start.player])
         return Rated(
             key,
             START,
@@ -382,30 +486,40 @@ class Fold:
 
     def _reset(self, reset: Reset, person: str) -> Rated:
         key = order(reset.at, RESET, game_id=reset.player)
-        state = self.states.get(person)
+        state = self._states.get(person)
         self.moments += 1
         if state is None:
             return Rated(key, RESET, reset.at, [])
         before: Before = (state.rating, state.index, state.games, state.counters)
         state.rating, state.index = self._fresh.rating, self._fresh.index
+        self._changed([person])
         return Rated(key, RESET, reset.at, [(person, state.rating, state.index, None, False)], before=[before])
 
     def _close(self, at: int, day: dt.date) -> Iterator[Rated | Closed]:
         if self.system.has_closings:
+            if self._lane is not None:
+                self._lane.settle()
             closing = day.toordinal()
-            for player in sorted(self.states):
+            for player in sorted(self._states):
                 if (row := self.close_one(player, at, closing)) is not None:
                     yield row
-        yield Closed(at, day, self.states, self.moments)
+        yield Closed(at, day, self.moments, self)
+
+    def _changed(self, players: Iterable[str]) -> None:
+        """States of the fold's own making: the lane must look at them again."""
+        if self._lane is not None:
+            for player in players:
+                self._lane.forget(player)
 
     def close_one(self, player: str, at: int, closing: int) -> Rated | None:
         """Apply a closing to one player; the row of it when it changed his rating."""
-        state = self.states[player]
+        state = self._states[player]
         rating = self.system.close(state, closing)
         if rating is None or rating == (state.rating, state.index):
             return None
         before: Before = (state.rating, state.index, state.games, {})
         state.rating, state.index = rating
+        self._changed([player])
         self.moments += 1
         return Rated(
             order(at, CLOSING, game_id=player),

@@ -15,7 +15,7 @@ Units used everywhere inside:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -360,6 +360,57 @@ class DecayingSystem(Protocol):
             state: at the latest closing.
             today: day (ordinal) in the pool's zone; a closing on this day has already been.
         """
+        ...
+
+
+class PlainResult(NamedTuple):
+    """What a rule system needs of a *plain* game to rate it in bulk; games of one kind share it."""
+
+    data: tuple[float, ...]
+    """The system's own numbers."""
+    score: int
+    """1 won, 0 drawn, -1 lost: of the first half of the seats; the second half has the opposite."""
+    tally: tuple[int, int] = (0, 0)
+    """What the first half scored for and against, as ``RuleSystem.tally``."""
+
+
+class PlainBatch(NamedTuple):
+    """Plain games in played order, column by column, and the players' numbers, changed in place."""
+
+    results: Iterable[PlainResult]
+    seats: Sequence[Sequence[int]]
+    """Per seat, in seat order: the player's number in each game."""
+    ratings: list[float]
+    """By player's number; whole, of the type ``BulkSystem.plain_number``."""
+    indexes: list[int]
+    games: list[int]
+    """Rated games so far; counted on where the system's rules ask for them."""
+    history: MutableSequence[float]
+    """Takes, per game, rating (and index, with ``plain_indexes``) of every seat before it, then after it."""
+
+
+@runtime_checkable
+class BulkSystem(Protocol):
+    """What a rule system adds to rate many plain games at once, with the same results to the bit as ``rate``.
+
+    A game is plain when it has no duration (start = finish), and its only moment is a finish at which every seat gets
+    a score, a result for inactivity and no counters, from ratings, indexes and games alone.
+    """
+
+    plain_number: ClassVar[type[int] | type[float]]
+    """What ratings are kept as in bulk: float (exact below 2^53) where the formula is one of floating point."""
+    plain_indexes: ClassVar[bool]
+    """Whether a game can change indexes."""
+
+    def plain(self, content: Content, settings: Settings) -> PlainResult | None:
+        """What to rate games of this content by, whoever sits there; None when it is not plain or cannot be rated.
+
+        ``content`` has all its players different from each other.
+        """
+        ...
+
+    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
+        """Rate these games one after another, all under the same settings."""
         ...
 
 

@@ -30,6 +30,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from shared.ratings.base import (
     FINISH,
+    BulkSystem,
     CannotRate,
     Content,
     FieldError,
@@ -37,6 +38,8 @@ from shared.ratings.base import (
     Moment,
     Normalised,
     Outcome,
+    PlainBatch,
+    PlainResult,
     PlayerState,
     Rating,
     RuleError,
@@ -620,6 +623,8 @@ class Bridier:
     line_up_model: ClassVar[Any] = BridierLineUp
     start_model: ClassVar[type[BaseModel]] = BridierStart
     has_closings: ClassVar[bool] = True
+    plain_number: ClassVar[type[int] | type[float]] = int
+    plain_indexes: ClassVar[bool] = True
     shown_decimals: ClassVar[int] = 0
 
     def normalise(self, result: BaseModel, settings: Settings, started_at: int, finished_at: int) -> Normalised:
@@ -778,6 +783,38 @@ class Bridier:
         """
         return _play(game.content, start, now, cast("BridierSettings", settings))
 
+    def plain(self, content: Content, settings: Settings) -> PlainResult | None:  # noqa: ARG002
+        """A game of two that one of them won. ``data``: the winner's seat, 0 or 1.
+
+        Without a duration, what counts at its end is what counted at its start, so the basis makes no difference.
+        """
+        winner, players = content.get("winner"), content["players"]
+        if winner is None or len(players) != 2 or "alliances" in content:
+            return None
+        return PlainResult((players.index(winner),), 1 if winner == players[0] else -1)
+
+    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:  # noqa: ARG002
+        """As ``rate``."""
+        ratings, indexes, extend = cast("list[int]", batch.ratings), batch.indexes, batch.history.extend
+        for result, first, second in zip(batch.results, *batch.seats, strict=True):
+            second_won = result.data[0]
+            winner, loser = (second, first) if second_won else (first, second)
+            won_rank, lost_rank = ratings[winner], ratings[loser]
+            won_index, lost_index = indexes[winner], indexes[loser]
+            gap = won_rank - lost_rank
+            points = 10 if gap <= 0 else _STAKES[gap] if gap <= LARGEST_GAP else 0
+            product = 3 * won_index * lost_index
+            up = points * (10_000 + 1_900 * won_index - 100 * lost_index - product) // FACTOR_UNIT
+            down = points * (10_000 + 1_900 * lost_index - 100 * won_index - product) // FACTOR_UNIT
+            ratings[winner] = up_rank = won_rank + up
+            ratings[loser] = down_rank = lost_rank - down if lost_rank - down > RANK_FLOOR else RANK_FLOOR
+            indexes[winner] = up_index = won_index - up if won_index - up > INDEX_FLOOR else INDEX_FLOOR
+            indexes[loser] = down_index = lost_index - down if lost_index - down > INDEX_FLOOR else INDEX_FLOOR
+            if second_won:
+                extend((lost_rank, lost_index, won_rank, won_index, down_rank, down_index, up_rank, up_index))
+            else:
+                extend((won_rank, won_index, lost_rank, lost_index, up_rank, up_index, down_rank, down_index))
+
     def close(self, state: PlayerState, closing: int) -> Rating | None:
         """The rating after a closing: the index at least 200 / 300 / 400 / 500 after 3 / 4 / 5 / 6 months."""
         if not state.last_result or state.index >= INDEX_CEILING or closing - state.last_result < _SHORTEST_INACTIVITY:
@@ -902,3 +939,5 @@ class Bridier:
 
 
 SYSTEM: RuleSystem = Bridier()
+_BULK: BulkSystem = Bridier()
+"""Says to the type checker that it is one of these too."""

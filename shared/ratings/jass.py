@@ -34,6 +34,7 @@ from pydantic import (
 from shared.ratings.base import (
     FINISH,
     MILLION,
+    BulkSystem,
     CannotCalibrate,
     CannotRate,
     Caution,
@@ -43,6 +44,8 @@ from shared.ratings.base import (
     Moment,
     Normalised,
     Outcome,
+    PlainBatch,
+    PlainResult,
     PlayerState,
     Rating,
     RuleError,
@@ -77,6 +80,10 @@ _LARGEST_EXPONENT = 300.0
 _HALF_POINT = MILLION // 2
 _TOO_CLOSE = 1e-5
 """Millionths from a rounding boundary within which binary floating point is not trusted."""
+_NEAR_HALF = 0.4999
+"""A rounding error above this is looked at by ``_work``."""
+_WHOLE = 1.5 * 2.0**52
+"""Added and taken away again, it rounds a float (below 2^51) half to even, as round() does."""
 _MOST_STRICHE = 1000
 _MOST_POINTS = 100_000
 _MOST_RATING = 100_000
@@ -471,6 +478,8 @@ class Jass:
     line_up_model: ClassVar[Any] = JassLineUp
     start_model: ClassVar[type[BaseModel]] = JassStart
     has_closings: ClassVar[bool] = False
+    plain_number: ClassVar[type[int] | type[float]] = float
+    plain_indexes: ClassVar[bool] = False
     shown_decimals: ClassVar[int] = 0
 
     def normalise(self, result: BaseModel, settings: Settings, started_at: int, finished_at: int) -> Normalised:  # noqa: ARG002
@@ -596,6 +605,38 @@ class Jass:
             Outcome(b, now[b].rating - change, 0, -score),
             Outcome(d, now[d].rating - change, 0, -score),
         )
+
+    def plain(self, content: Content, settings: Settings) -> PlainResult | None:
+        """A game that has what the pool counts. ``data``: difference, base and span."""
+        try:
+            measured = _measured(content, cast("JassSettings", settings))
+        except CannotRate:
+            return None
+        a, b = content["striche"] if "striche" in content else content["points"]
+        return PlainResult(measured, _score(content), (a, b))
+
+    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
+        """As ``rate``."""
+        k = cast("JassSettings", settings).k
+        ratings, extend, most = batch.ratings, batch.history.extend, _LARGEST_EXPONENT
+        numbers = ((float(r.data[0]), float(r.data[1]), 2.0 * r.data[2], r) for r in batch.results)
+        for (difference, base, spans, result), a, c, b, d in zip(numbers, *batch.seats, strict=True):
+            rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
+            sum_a, sum_b = rating_a + rating_c, rating_b + rating_d
+            exponent = (sum_b - sum_a) / _DOUBLE_SCALE
+            e = 1 / (1 + 10.0**exponent) if -most < exponent < most else expectation(int(sum_a), int(sum_b))
+            s = 0.5 + (difference - (2 * e - 1) * base) / spans
+            s = 0.0 if s < 0.0 else 1.0 if s > 1.0 else s
+            product = k * (s - e) * _HALF_POINT
+            change = (product + _WHOLE) - _WHOLE
+            if not -_NEAR_HALF < product - change < _NEAR_HALF:
+                first, second, third = (int(n) for n in result.data)
+                change = float(_work(int(sum_a), int(sum_b), first, second, third, k).change)
+            ratings[a] = after_a = rating_a + change
+            ratings[c] = after_c = rating_c + change
+            ratings[b] = after_b = rating_b - change
+            ratings[d] = after_d = rating_d - change
+            extend((rating_a, rating_c, rating_b, rating_d, after_a, after_c, after_b, after_d))
 
     def close(self, state: PlayerState, closing: int) -> Rating | None:  # noqa: ARG002
         """Nothing: a rating keeps."""
@@ -759,3 +800,5 @@ class Jass:
 
 
 SYSTEM: RuleSystem = Jass()
+_BULK: BulkSystem = Jass()
+"""Says to the type checker that it is one of these too."""

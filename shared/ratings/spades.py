@@ -36,6 +36,7 @@ from shared.ratings.base import (
     MICROSECONDS,
     MILLION,
     QUIT,
+    BulkSystem,
     CannotRate,
     Caution,
     Content,
@@ -44,6 +45,8 @@ from shared.ratings.base import (
     Moment,
     Normalised,
     Outcome,
+    PlainBatch,
+    PlainResult,
     PlayerState,
     Rating,
     RuleError,
@@ -61,6 +64,8 @@ CERTAIN = 30.0
 NEAR_HALF = 0.4999
 """A rounding error above this is checked exactly; floating point is off by less than 0.00002 at the largest K."""
 MAXIMUM_K = 10_000
+_WHOLE = 1.5 * 2.0**52
+"""Added and taken away again, it rounds a float (below 2^51) half to even: a third of the time that round() takes."""
 _EXACT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 _LN10 = Decimal(10).ln(_EXACT)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -562,6 +567,8 @@ class Spades:
     line_up_model: ClassVar[Any] = SpadesLineUp
     start_model: ClassVar[type[BaseModel]] = SpadesStart
     has_closings: ClassVar[bool] = False
+    plain_number: ClassVar[type[int] | type[float]] = float
+    plain_indexes: ClassVar[bool] = False
     shown_decimals: ClassVar[int] = 0
 
     # -- at the door
@@ -876,6 +883,55 @@ class Spades:
             for line in _lines(game, moment, start, now, settings, counts)
         ]
 
+    def plain(self, content: Content, settings: Settings) -> PlainResult | None:
+        """A game that nobody quit and nobody bid nil in. ``data``: halves that each team scores."""
+        if "quits" in content or "nils" in content or content.get("outcome") is None:
+            return None
+        _settings(settings)
+        halves1, halves2, score = _SCORES[content["outcome"]]
+        return PlainResult((halves1, halves2), score)
+
+    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
+        """As ``rate``, for games without quits and nils."""
+        rules = _settings(settings)
+        if rules.opposition == "pairwise" or isinstance(rules.k, KByGames):
+            self._rate_each(batch, rules)
+            return
+        k = _k(rules, 0)
+        ratings, extend, twice = batch.ratings, batch.history.extend, 2.0 * k
+        gains = (k * result.data[0] / 2 for result in batch.results)
+        for gain, a, c, b, d in zip(gains, *batch.seats, strict=True):
+            rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
+            difference = rating_b + rating_d - rating_a - rating_c
+            exponent = difference / BOTH_SCALES
+            if -CERTAIN < exponent < CERTAIN:
+                product = twice * (1.0 / (1.0 + 10.0**exponent))
+                share = (product + _WHOLE) - _WHOLE
+                if not -NEAR_HALF < product - share < NEAR_HALF:
+                    share = float(_team_share(k, int(difference)))
+            else:
+                share = float(_team_share(k, int(difference)))
+            change = gain - share
+            ratings[a] = after_a = rating_a + change
+            ratings[c] = after_c = rating_c + change
+            ratings[b] = after_b = rating_b - change
+            ratings[d] = after_d = rating_d - change
+            extend((rating_a, rating_c, rating_b, rating_d, after_a, after_c, after_b, after_d))
+
+    def _rate_each(self, batch: PlainBatch, rules: SpadesSettings) -> None:
+        """Where partners do not move alike: pairwise opposition, or K by games."""
+        ratings, games, pairwise = batch.ratings, batch.games, rules.opposition == "pairwise"
+        for result, *seats in zip(batch.results, *batch.seats, strict=True):
+            before = [int(ratings[player]) for player in seats]
+            batch.history.extend(before)
+            for seat, player in enumerate(seats):
+                k = _k(rules, games[player])
+                gain = k * int(result.data[0 if seat < 2 else 1]) // 2
+                ratings[player] += gain - _share(k, seat, before, pairwise)
+            for player in seats:
+                games[player] += 1
+            batch.history.extend([ratings[player] for player in seats])
+
     def close(self, state: PlayerState, closing: int) -> Rating | None:  # noqa: ARG002
         """A closing changes nothing."""
         return None
@@ -1018,3 +1074,4 @@ SYSTEM = Spades()
 
 if TYPE_CHECKING:
     _: RuleSystem = SYSTEM
+    _bulk: BulkSystem = SYSTEM

@@ -1,0 +1,246 @@
+"""Plain games, column by column: what a replay of a million games can be fed with at the speed of reading it.
+
+A game that was over in an instant (start = finish), was told once and has only its players and a result that recurs
+is not kept as an object but as a few numbers: who sat there, which of the few *kinds* of result it was, when, and
+where. ``game(i)`` makes the object again, equal to the bit. What does not fit stays an ordinary event.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import compress
+from typing import Any
+
+import msgspec
+
+from shared.ratings.base import FINISH, Content, Game, RuleSystem
+
+GameRef = tuple[str, str]
+Label = tuple[str, str | None, str | None]
+"""Club, group, tournament."""
+ROUNDS = 1_000_000
+"""Above every number of a round."""
+
+
+def rate_of(system: RuleSystem, content: Content) -> tuple[tuple[str, ...], Content] | None:
+    """The players of a content and its kind: the content with each player replaced by his seat's number.
+
+    None where somebody sits twice, or somebody is named who is not rated.
+    """
+    players = system.players(content)
+    if len(set(players)) != len(players) or system.mentioned(content) != players:
+        return None
+    seats = {player: str(seat) for seat, player in enumerate(players)}
+    return players, system.translate(content, seats.__getitem__)
+
+
+class Plain:
+    """Plain games of one pool, all with equally many seats, in played order.
+
+    Lists of what recurs (``ids``, ``kinds``, ``labels``), and columns with one number per game that point into them.
+    """
+
+    __slots__ = ("at", "game_ids", "ids", "kind", "kinds", "label", "labels", "rounds", "seats", "sequences", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.ids: list[str] = []
+        """Players."""
+        self.kinds: list[Content] = []
+        self.labels: list[Label] = []
+        self.at = array("q")
+        """Start and finish, microseconds."""
+        self.kind = array("I")
+        self.label = array("I")
+        self.seats = [array("I") for _ in range(width)]
+        self.rounds = array("I")
+        """0: none; else the round plus 1."""
+        self.sequences = array("I")
+        self.game_ids: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def players(self, number: int) -> tuple[str, ...]:
+        """Who sat in a game, in seat order."""
+        return tuple(self.ids[column[number]] for column in self.seats)
+
+    def game(self, system: RuleSystem, number: int) -> Game:
+        """A game as it was told."""
+        players = self.players(number)
+        content = system.translate(self.kinds[self.kind[number]], lambda seat: players[int(seat)])
+        club, group, tournament = self.labels[self.label[number]]
+        at, round_ = self.at[number], self.rounds[number]
+        return Game(
+            club,
+            self.game_ids[number],
+            1,
+            at,
+            at,
+            group=group,
+            tournament=tournament,
+            round=round_ - 1 if round_ else None,
+            sequence=self.sequences[number],
+            content=content,
+        )
+
+    def tick(self, number: int) -> tuple[Any, ...]:
+        """Where a game stands in played order, as ``fold.Tick`` begins."""
+        club = self.labels[self.label[number]][0]
+        round_ = max(self.rounds[number] - 1, 0)
+        return (self.at[number], FINISH, round_, self.sequences[number], club, self.game_ids[number], 0)
+
+    def before(self, tick: Sequence[Any], first: int) -> int:
+        """The number of the first game, from ``first`` on, that does not stand before a tick."""
+        number = bisect_left(self.at, tick[0], first)
+        while number < len(self.at) and self.at[number] == tick[0] and self.tick(number) < tuple(tick[:7]):
+            number += 1
+        return number
+
+    def _columns(self) -> list[Any]:
+        return [self.at, self.kind, self.label, *self.seats, self.rounds, self.sequences]
+
+    def kept(self, mask: Sequence[bool]) -> Plain:
+        """Only the games where the mask says so."""
+        found = Plain(self.width)
+        found.ids, found.kinds, found.labels = self.ids, self.kinds, self.labels
+        for new, old in zip(found._columns(), self._columns(), strict=True):
+            new.extend(compress(old, mask))
+        found.game_ids = list(compress(self.game_ids, mask))
+        return found
+
+    def _sort(self) -> None:
+        at = self.at
+        if all(map(int.__lt__, at, at[1:])):
+            return
+        keys = [self.tick(number) for number in range(len(at))]
+        if all(map(tuple.__lt__, keys, keys[1:])):
+            return
+        order = sorted(range(len(at)), key=keys.__getitem__)
+        self.at = array("q", map(self.at.__getitem__, order))
+        for name in ("kind", "label", "rounds", "sequences"):
+            setattr(self, name, array("I", map(getattr(self, name).__getitem__, order)))
+        self.seats = [array("I", map(column.__getitem__, order)) for column in self.seats]
+        self.game_ids = list(map(self.game_ids.__getitem__, order))
+
+
+class PlainBuilder:
+    """Makes ``Plain`` game by game."""
+
+    def __init__(self, system: RuleSystem, width: int) -> None:
+        self.system = system
+        self.plain = Plain(width)
+        self._ids: dict[str, int] = {}
+        self._kinds: dict[bytes, int] = {}
+        self._labels: dict[Label, int] = {}
+
+    def add(self, game: Game) -> bool:
+        """Take a game in; False (and nothing happens) when it is not plain in shape."""
+        if game.revision != 1 or game.finished_at != game.started_at or not game.rated or game.void:
+            return False
+        if (game.round or 0) >= ROUNDS or not 0 <= game.sequence < 2**32:
+            return False
+        found = rate_of(self.system, game.content)
+        if found is None or len(found[0]) != self.plain.width:
+            return False
+        plain, (players, kind) = self.plain, found
+        plain.at.append(game.started_at)
+        plain.kind.append(_number(self._kinds, plain.kinds, msgspec.json.encode(kind), kind))
+        label = (game.club, game.group, game.tournament)
+        plain.label.append(_number(self._labels, plain.labels, label, label))
+        for column, player in zip(plain.seats, players, strict=True):
+            column.append(_number(self._ids, plain.ids, player, player))
+        plain.rounds.append(0 if game.round is None else game.round + 1)
+        plain.sequences.append(game.sequence)
+        plain.game_ids.append(game.game_id)
+        return True
+
+    def done(self) -> Plain:
+        """All games taken in, in played order."""
+        self.plain._sort()
+        return self.plain
+
+
+def _number(known: dict[Any, int], values: list[Any], key: Any, value: Any) -> int:
+    number = known.get(key)
+    if number is None:
+        number = known[key] = len(values)
+        values.append(value)
+    return number
+
+
+def from_games(system: RuleSystem, games: Iterable[Game], width: int) -> tuple[Plain, list[Game]]:
+    """The games that are plain in shape, and the others."""
+    builder = PlainBuilder(system, width)
+    others = [game for game in games if not builder.add(game)]
+    return builder.done(), others
+
+
+def merged(parts: Sequence[Plain]) -> Plain:
+    """Several as one."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Plain(parts[0].width)
+    ids: dict[str, int] = {}
+    kinds: dict[bytes, int] = {}
+    labels: dict[Label, int] = {}
+    for part in parts:
+        if part.width != whole.width:
+            raise ValueError("games of different width")
+        people = [_number(ids, whole.ids, sid, sid) for sid in part.ids]
+        whole.at.extend(part.at)
+        here = [_number(kinds, whole.kinds, msgspec.json.encode(kind), kind) for kind in part.kinds]
+        whole.kind.extend(map(here.__getitem__, part.kind))
+        here = [_number(labels, whole.labels, label, label) for label in part.labels]
+        whole.label.extend(map(here.__getitem__, part.label))
+        for column, seats in zip(whole.seats, part.seats, strict=True):
+            column.extend(map(people.__getitem__, seats))
+        whole.rounds.extend(part.rounds)
+        whole.sequences.extend(part.sequences)
+        whole.game_ids += part.game_ids
+    whole._sort()
+    return whole
+
+
+def apart(
+    plain: Plain,
+    system: RuleSystem,
+    is_rated: Callable[[Content], bool],
+    merged_players: Container[str] = (),
+    since: int | None = None,
+) -> tuple[Plain, list[Game]]:
+    """The games that can be rated in bulk, and those that the fold must look at one by one.
+
+    Args:
+        is_rated: whether a kind of result can be rated in bulk.
+        merged_players: games of these are looked at.
+        since: so are games before this instant.
+    """
+    good = [is_rated(kind) for kind in plain.kinds]
+    merged = bytearray(sid in merged_players for sid in plain.ids)
+    early = 0 if since is None else bisect_left(plain.at, since)
+    if all(good) and not any(merged) and not early:
+        return plain, []
+    mask = [good[kind] for kind in plain.kind]
+    mask[:early] = [False] * early
+    if any(merged):
+        for column in plain.seats:
+            mask = [one and not merged[player] for one, player in zip(mask, column, strict=True)]
+    others = [plain.game(system, number) for number, one in enumerate(mask) if not one]
+    return plain.kept(mask), others
+
+
+def without(plain: Plain, told_again: AbstractSet[GameRef]) -> Plain:
+    """Only the games that were not told again elsewhere."""
+    again = {game_id for _, game_id in told_again}
+    if again.isdisjoint(plain.game_ids):
+        return plain
+    clubs = [label[0] for label in plain.labels]
+    mask = [
+        game_id not in again or (clubs[label], game_id) not in told_again
+        for game_id, label in zip(plain.game_ids, plain.label, strict=True)
+    ]
+    return plain.kept(mask)
