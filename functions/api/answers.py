@@ -117,6 +117,12 @@ class Merge(Reply):
     pools: list[str] = Field(description="Pools one of the two is in.")
 
 
+class Erasure(Reply):
+    """An erasure was accepted: records are empty, notes and pages follow."""
+
+    player: str = Field(description="The pseudonym.")
+
+
 class PlayerSetting(Reply):
     """What a player is in a pool."""
 

@@ -8,8 +8,9 @@ import msgspec
 
 from shared.ratings.base import Game
 
-Kind = Literal["game", "start", "rank-me", "rules", "merge", "unmerge", "rebuild"]
-"""``rebuild`` is no event of the ledger: it only stands in the inbox and asks for a fold of the whole ledger."""
+Kind = Literal["game", "start", "rank-me", "rules", "merge", "unmerge", "rebuild", "erase"]
+"""The last two are no events of the ledger and only stand in the inbox: ``rebuild`` asks for a fold of the whole
+ledger, ``erase`` for the removal of what names an erased person."""
 What = Literal["started", "quit", "returned", "substituted", "finished", "corrected", "voided", "revived", ""]
 
 
@@ -29,7 +30,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """start, rank-me, merge, unmerge: whose."""
     value: dict[str, Any] = {}
     """start: the carried-over start, normalised by the rule system's ``start_model``; rank-me: ``{"at", "on"}``;
-    rules: ``{"version", "rules": [{"from": instant, ...settings}]}``; merge: ``{"into": player}``."""
+    rules: ``{"version", "rules": [{"from": instant, ...settings}]}``; merge: ``{"into": player}``;
+    erase: ``{"handle", "name", "pseudonym", "reports"}``."""
     touches: int | None = None
     """The earliest instant that ratings can change at, where it is earlier than the game's ``started_at``: the start
     of any earlier revision; the date of the first rules that differ."""

@@ -71,12 +71,20 @@ def check(
     Raises:
         Problem: 422 naming the rule, the player and, for a ban, the time it ends.
     """
+    _refuse_erased(handles, ahead)
     if not has_door(pool):
         return []
     doors = {h: ahead.get(keys.door(h, pool.id), {}) for h in handles}
     if game.rated:
         _refuse(ctx, pool, game, handles, doors)
     return after_change(pool, None, game, ctx, handles)
+
+
+def _refuse_erased(handles: Mapping[str, str], ahead: Mapping[Key, Item]) -> None:
+    """The pseudonym of an erased person is no player any more; old games keep it, new ones may not take it up."""
+    erased = [h for h in handles if ahead.get(keys.handle(h), {}).get("erased")]
+    if erased:
+        raise invalid([BadField("", "erased-player", f"{h} was erased and plays no more.") for h in erased])
 
 
 def _refuse(

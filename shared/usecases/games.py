@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,16 +28,18 @@ from shared.ratings.base import (
     RuleSystem,
     Settings,
 )
-from shared.store import keys, ledger, notes, people
+from shared.store import attention, keys, ledger, notes, people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
-from shared.store.table import ABSENT, ConditionFailed, Delete, Item, Key, Operation, Put
+from shared.store.table import ABSENT, Busy, ConditionFailed, Delete, Item, Key, Operation, Put
 from shared.usecases import eligibility, previews
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer, GameDraft
 
 FUTURE = 10 * 60 * MICROSECONDS
 """A game may end this much in the future: clocks differ."""
+VIEWS = 5
+"""How often a reader looks again when replays overtake it."""
 REVISIONS = 200
 """So many revisions of one game are kept; one more is refused."""
 RUNNING = 35 * MICROSECONDS
@@ -74,6 +76,8 @@ class Stored:
     fingerprint: str = ""
     was: Game | None = None
     """The revision before, whose ratings stand until this one is rated."""
+    idem: str = ""
+    """Partition of the answer kept for an Idempotency-Key, so that an erasure finds it."""
 
     @property
     def ref(self) -> GameRef:
@@ -107,6 +111,8 @@ def to_item(pool: str, stored: Stored) -> Item:
     }
     if stored.was is not None:
         item["was"] = _text(stored.was)
+    if stored.idem:
+        item["idem"] = stored.idem
     return item
 
 
@@ -122,6 +128,7 @@ def from_item(item: Item) -> Stored:
         earliest=item["earliest"],
         fingerprint=item["fingerprint"],
         was=_game.decode(item["was"]) if "was" in item else None,
+        idem=item.get("idem", ""),
     )
 
 
@@ -238,9 +245,20 @@ def _times(ctx: Context, pool: Pool, draft: GameDraft) -> tuple[int, int | None,
 
 
 def check(
-    ctx: Context, pool: Pool, club: str, draft: GameDraft, live: Content | None, found: Mapping[Key, Item]
+    ctx: Context,
+    pool: Pool,
+    club: str,
+    draft: GameDraft,
+    live: Content | None,
+    found: Mapping[Key, Item],
+    asked: Collection[Key] = (),
 ) -> Checked:
-    """Check a draft against pool and players. ``found`` holds the handle items that were read ahead."""
+    """Check a draft against pool and players.
+
+    Args:
+        found: the handle items that were read ahead.
+        asked: what was looked for then: a handle among them that was not found is not looked for again.
+    """
     system = pool.system
     started, finished, number = _times(ctx, pool, draft)
     settings = pool.rules[number].settings
@@ -248,7 +266,10 @@ def check(
     raw = draft.line_up if draft.result is None else draft.result
     normal = parse_content(system, raw, below, settings, started, finished, live)
     content = system.translate(normal.content, str.lower)
-    sids, registrations = _people(ctx, club, draft, system.mentioned(content), raw, below, found)
+    mentioned = system.mentioned(content)
+    if missing := [k for h in mentioned if (k := keys.handle(h)) not in found and k not in asked]:
+        found = {**found, **ctx.table.batch_get(missing)}
+    sids, registrations = _people(ctx, club, draft, mentioned, raw, below, found)
     game = Game(
         club=club,
         game_id="",
@@ -270,9 +291,6 @@ def _people(
     ctx: Context, club: str, draft: GameDraft, mentioned: Sequence[str], raw: Any, below: str, found: Mapping[Key, Item]
 ) -> tuple[dict[str, str], list[Operation]]:
     """Server-made ids of all players, and the writes that register new ones. Raises Problem 422 naming the unknown."""
-    missing = [h for h in mentioned if keys.handle(h) not in found]
-    if missing:
-        found = {**found, **ctx.table.batch_get([keys.handle(h) for h in missing])}
     sids: dict[str, str] = {h: found[keys.handle(h)]["sid"] for h in mentioned if keys.handle(h) in found}
     registrations: list[Operation] = []
     new = {handle.lower(): name for handle, name in draft.register}
@@ -314,10 +332,11 @@ def submit(
     """
     idem = _Idempotency(ctx, club, idempotency_key, f"{pool.id}:{body_digest}")
     game_id = draft.game_id or idem.derived_id() or ctx.token(16)
-    ahead = _read_ahead(ctx, pool, club, game_id, draft, idem)
+    wanted = _wanted_ahead(pool, club, game_id, draft, idem)
+    ahead = ctx.table.batch_get(wanted)
     if (answer := idem.look(ahead)) is not None:
         return answer
-    checked = check(ctx, pool, club, draft, None, ahead)
+    checked = check(ctx, pool, club, draft, None, ahead, frozenset(wanted))
     checked.game = msgspec.structs.replace(checked.game, game_id=game_id)
     item = ahead.get(keys.game(pool.id, club, game_id))
     if item is not None:
@@ -326,7 +345,7 @@ def submit(
     door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead)
     if preview:
         return previews.preview(ctx, pool, [event_of(ctx, checked.game, "finished", ctx.clock(), None)])
-    write = first_revision(ctx, pool, club, checked, fingerprint, door)
+    write = first_revision(ctx, pool, club, checked, fingerprint, door, idem=idem.partition)
     stored, operations, guard = write.stored, write.operations, write.guard
     body = render(ctx, pool, stored, [], "open" if stored.game.finished_at is None else "pending", checked.handles)
     if not stored.game.rated and stored.game.finished_at is not None:
@@ -334,11 +353,15 @@ def submit(
     answer = Answer(201, body)
     operations += idem.done(answer)
     idem.mark()
-    if preview_token is not None:
-        operations.append(previews.guard(ctx, pool, preview_token))
     try:
+        if preview_token is not None:
+            operations.append(previews.guard(ctx, pool, preview_token))
         _transact(ctx, operations, guard, distinct=draft.distinct)
+    except (Problem, Busy):
+        idem.release()
+        raise
     except ConditionFailed as failure:
+        idem.release()
         if 0 in failure.failed and 0 in failure.items:
             return _existing(ctx, pool, from_item(failure.items[0]), checked)
         _raise_failed(operations, failure, checked.registrations)
@@ -363,10 +386,8 @@ def _transact(ctx: Context, operations: list[Operation], guard: Put | None, *, d
         ctx.table.transact(operations)
 
 
-def _read_ahead(
-    ctx: Context, pool: Pool, club: str, game_id: str, draft: GameDraft, idem: _Idempotency
-) -> dict[Key, Item]:
-    """In one round trip: the game, the players' handles as far as the raw body tells, the Idempotency-Key."""
+def _wanted_ahead(pool: Pool, club: str, game_id: str, draft: GameDraft, idem: _Idempotency) -> list[Key]:
+    """What is read in one round trip: the game, the players' handles as far as the raw body tells, the Idempotency-Key."""
     wanted: list[Key] = [keys.game(pool.id, club, game_id)]
     if idem.key is not None:
         wanted.append(idem.key)
@@ -375,7 +396,7 @@ def _read_ahead(
     wanted += [keys.handle(t) for t in sorted(texts)][:45]
     if eligibility.has_door(pool):
         wanted += [keys.door(t, pool.id) for t in sorted(texts)][:45]
-    return ctx.table.batch_get(wanted)
+    return wanted
 
 
 def _strings(raw: Any) -> Iterator[str]:
@@ -400,16 +421,25 @@ class Write:
 
 
 def first_revision(
-    ctx: Context, pool: Pool, club: str, checked: Checked, fingerprint: str, door: Sequence[Operation]
+    ctx: Context,
+    pool: Pool,
+    club: str,
+    checked: Checked,
+    fingerprint: str,
+    door: Sequence[Operation],
+    *,
+    idem: str = "",
 ) -> Write:
     """A new game with its event, the players it registers and what the door notes."""
     stored, event = _first(ctx, club, checked, fingerprint)
+    stored.idem = idem
     guard = _put_fingerprint(pool.id, fingerprint, stored.ref)
     operations = [
         put_game(pool.id, stored),
         *ledger.append(pool.id, event),
         *checked.registrations,
         *door,
+        *attention.mark(pool.id, *stored.ref, before=False, now=bool(stored.warnings)),
         guard,
     ]
     return Write(stored, operations, guard)
@@ -509,6 +539,11 @@ class _Idempotency:
         self.club = club
         self.now = ctx.clock()
 
+    @property
+    def partition(self) -> str:
+        """Where the answer is kept; empty without a key."""
+        return self.key[0] if self.key is not None else ""
+
     def derived_id(self) -> str | None:
         """The game id for a request that leaves it to us: the same for a repeated key, whatever was lost between."""
         return f"g-{keys.digest(self.club, self.text)[:20]}" if self.text is not None else None
@@ -549,6 +584,16 @@ class _Idempotency:
         except ConditionFailed:
             raise _still_running() from None
 
+    def release(self) -> None:
+        """Take the mark back: nothing was stored, so that the same request may be sent again at once. Best effort."""
+        if self.key is None:
+            return
+        mine = "#marked_at = :mine AND attribute_not_exists(answer)"
+        try:
+            self.ctx.table.write(Delete(self.key, mine, {"mine": self.now}))
+        except (ConditionFailed, Busy):
+            return
+
     def done(self, answer: Answer) -> list[Operation]:
         """The write of the answer, in the transaction that earns it."""
         if self.key is None:
@@ -585,6 +630,15 @@ def moment_orders(pool: Pool, game: Game) -> list[str]:
 
 def read_stored(ctx: Context, pool: Pool, stored: Stored) -> dict[str, Any]:
     """A game with its status and changes: cursor first, then all rows it may have in one round trip."""
+    for _ in range(VIEWS):
+        try:
+            return _read_stored(ctx, pool, stored)
+        except rated_store.StaleView:  # two replays have come to count since the cursor was read
+            continue
+    raise Busy("game")
+
+
+def _read_stored(ctx: Context, pool: Pool, stored: Stored) -> dict[str, Any]:
     game = stored.game
     view = rated_store.read_cursor(ctx.table, pool.id).view
     candidates = [game] + ([stored.was] if stored.was is not None else [])
@@ -796,12 +850,19 @@ def next_revision(
         earliest=touches,
         fingerprint="" if new.void else fingerprint_of(pool.system, new),
         was=stored.game if _was_rated(stored.game) else stored.was,
+        idem=stored.idem,
     )
     operations: list[Operation] = [
         Put(to_item(pool.id, changed), "#revision = :known", {"known": stored.game.revision}),
         *ledger.append(pool.id, event_of(ctx, new, what, now, touches)),
         *(checked.registrations if checked is not None else ()),
         *eligibility.after_change(pool, stored.game, new, ctx),
+        *attention.mark(
+            pool.id,
+            *stored.ref,
+            before=bool(stored.warnings) and not stored.game.void,
+            now=bool(changed.warnings) and not new.void,
+        ),
     ]
     if what in ("corrected", "voided", "revived"):
         players = list(pool.system.players(new.content))

@@ -8,7 +8,7 @@ from functions.api.routing import PREVIEW, PREVIEW_TOKEN, Access, route
 from shared.ids import fold_id
 from shared.problems import forbidden
 from shared.store import clubs
-from shared.usecases import merging, people, pools
+from shared.usecases import erasure, merging, people, pools
 from shared.usecases.drafts import Answer
 
 
@@ -41,6 +41,13 @@ def put_player(request: Request) -> Answer:
 def get_player(request: Request) -> Answer:
     """A player and the pools he is in."""
     return Answer(200, people.read(request.ctx, request.existing_id("player")))
+
+
+@route("DELETE", "/v1/players/{player}", Access.MANAGE, {202: answers.Erasure}, existing=("player",))
+def erase_player(request: Request) -> Answer:
+    """Erase a person: a pseudonym takes his place, everybody's numbers stay."""
+    player = request.existing_id("player")
+    return erasure.erase(request.ctx, player, request.club, admin=request.admin)
 
 
 @route(
