@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,14 +18,12 @@ from functions.api.routing import ROUTES, Access, Route
 from shared.ids import fold_id
 from shared.problems import BadField, Problem, busy, forbidden, invalid
 from shared.store.table import Busy
-from shared.usecases import access, bootstrap
+from shared.usecases import access, bootstrap, watch
 from shared.usecases.access import Caller
 from shared.usecases.drafts import Answer
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
-DEEPEST_CALLS = 12
-"""So many of the innermost calls of an unexpected error are logged."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 ALLOWED_HEADERS = "Authorization, Content-Type, If-Match, Idempotency-Key"
 EXPOSED_HEADERS = "ETag, Retry-After, X-Request-Id"
@@ -80,10 +77,15 @@ def _endpoint(route: Route) -> Callable[..., Response[Any]]:
         query = dict(event.get("queryStringParameters") or {})
         body, ctx = event_body(event), bootstrap.context()
         caller = _caller(route, headers, query)
+        if caller is not None:
+            noted.update(sender=caller.club, key_id=caller.key_id)
         _count(route, caller, path)
         if route.method != "GET":
             _refuse_unknown(route, query)
-        return _response(route.function(Request(ctx, caller, path, query, headers, body, noted)))
+        answer = route.function(Request(ctx, caller, path, query, headers, body, noted))
+        if "game" not in noted and isinstance(answer.body.get("game_id"), str):
+            noted["game"] = answer.body["game_id"]
+        return _response(answer)
 
     call.__name__ = route.function.__name__
     return call
@@ -171,8 +173,7 @@ def _busy(_: Busy) -> Response[Any]:
 @app.exception_handler(Exception)  # type: ignore[untyped-decorator]
 def _unexpected(error: Exception) -> Response[Any]:
     """A fault of ours. The log gets where it happened and of what kind it was; messages may hold what people sent."""
-    where = [f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno} {f.name}" for f in traceback.extract_tb(error.__traceback__)]
-    app.context["noted"].update(error=type(error).__name__, where=where[-DEEPEST_CALLS:])
+    app.context["noted"].update(watch.fault(error))
     detail = "Something went wrong on our side. Nothing can be said about whether it was stored; please try again."
     return _refusal(Problem(500, "internal", detail, extra={"request_id": app.context["request_id"]}))
 

@@ -9,18 +9,19 @@ from typing import Any
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from shared.usecases import wake
+from shared.usecases import wake, watch
 from shared.usecases.bootstrap import context
 from shared.usecases.context import Context
 from site_builder import publisher
 
-log = Logger()
+log = Logger(service="publisher")
 metrics = Metrics()
 
 
 @metrics.log_metrics
-def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: Mapping[str, Any], invocation: object) -> dict[str, Any]:
     """Publish each pool once. A pool that fails goes back to the queue; after its attempts, to the dead letters."""
+    log.append_keys(correlation_id=getattr(invocation, "aws_request_id", ""))
     ctx = context()
     records = event.get("Records", [])
     wanted: dict[str, list[str]] = {}
@@ -37,8 +38,8 @@ def _publish(ctx: Context, pool: str) -> bool:
     except publisher.Overtaken:
         wake.ask(ctx, pool)
         return True
-    except Exception:
-        log.exception("pool not published", pool=pool)
+    except Exception as error:
+        log.error("pool not published", pool=pool, **watch.fault(error))
         metrics.add_metric("PublicationsFailed", MetricUnit.Count, 1)
         return False
     if done is not None:

