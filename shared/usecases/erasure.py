@@ -1,4 +1,4 @@
-"""Erasing a person: a stable pseudonym stands in his place, the numbers stay. What is kept for how long: docs/erasure.md.
+"""Erasing a person: a stable pseudonym stands in his place, the numbers stay. What copies keep: docs/erasure.md.
 
 The request empties the person's records at once. What hangs in the pools (notes and reasons that name him, answers
 kept for retries, bans under his handle) is looked for pool by pool when the rater is woken; the order to do so lies in
@@ -157,7 +157,7 @@ def clean(ctx: Context, pool: Pool, event: Event) -> None:
 
 
 def _games(ctx: Context, pool: Pool, sid: str) -> dict[tuple[str, str], bool]:
-    """Every game of a pool's ledger, and whether a person was ever in it: any of them may have a note that names him."""
+    """Every game of a pool's ledger, and whether a person was ever in it: any may have a note that names him."""
     found: dict[tuple[str, str], bool] = {}
     for month in ledger.months(pool.created_at, ctx.clock()):
         for line in ledger.lines(ctx.table, pool.id, month):

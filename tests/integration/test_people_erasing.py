@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zlib
 from typing import Any
@@ -39,10 +40,8 @@ def stored(ladder: Ladder) -> dict[str, str]:
         for page in system.s3.get_paginator("list_objects_v2").paginate(Bucket=system.names[bucket]):
             for entry in page.get("Contents", []):
                 body = system.s3.get_object(Bucket=system.names[bucket], Key=entry["Key"])["Body"].read()
-                try:
+                with contextlib.suppress(zlib.error):
                     body = zlib.decompress(body)
-                except zlib.error:
-                    pass
                 found[f"{bucket} {entry['Key']}"] = entry["Key"] + body.decode(errors="replace")
     return found
 
