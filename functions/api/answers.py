@@ -69,6 +69,17 @@ class Keys(Reply):
     keys: list[KeyLine]
 
 
+class Attention(Reply):
+    """What a club should look at, at most 200 of each."""
+
+    club: str
+    held: list[dict[str, Any]] = Field(description="Games that cannot be rated, with the reason.")
+    open: list[dict[str, Any]] = Field(description="Games open for more than a day.")
+    warnings: list[dict[str, Any]] = Field(description="Games with the warnings of their present revision.")
+    questions: list[dict[str, Any]] = Field(description="Players of one name.")
+    more: dict[str, int] = Field(description="How many of each are left off.")
+
+
 class Pool(Reply):
     """A pool as it was defined."""
 

@@ -6,8 +6,8 @@ from functions.api import answers, models
 from functions.api.http import Request
 from functions.api.routing import Access, route
 from shared.ids import fold_id
-from shared.problems import not_found
-from shared.usecases import clubs
+from shared.problems import forbidden, not_found
+from shared.usecases import attention, clubs
 from shared.usecases.drafts import Answer
 
 
@@ -52,3 +52,13 @@ def revoke_key(request: Request) -> Answer:
         raise not_found("key")
     clubs.revoke(request.ctx, club, key_id)
     return Answer(204, {})
+
+
+@route("GET", "/v1/clubs/{club}/attention", Access.SUBMIT, {200: answers.Attention}, existing=("club",))
+def club_attention(request: Request) -> Answer:
+    """What a club should look at: held and forgotten games, warnings, questions."""
+    club = request.existing_id("club")
+    if not request.sender.owns(club):
+        raise forbidden("This is another club's.")
+    clubs.require(request.ctx, club)
+    return Answer(200, attention.attention(request.ctx, club))
