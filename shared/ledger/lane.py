@@ -10,9 +10,10 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, repeat
-from operator import add, mul
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from operator import add, mul, sub
 from typing import TYPE_CHECKING, Any
 
 from shared.ledger import calendar
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 65_536
 """Games rated, and settled, at a time: what they need besides the history is given back after each."""
-_UNIT_WON, _UNIT_LOST = 1 << 24, 1 << 48
-"""One won and one lost game in a number that also counts the games in its lowest 24 bits."""
-_MASK = _UNIT_WON - 1
+_BITS = 17
+_UNIT_WON, _UNIT_LOST = 1 << _BITS, 1 << 2 * _BITS
+"""One won and one lost game in a number that also counts the games in its lowest bits; all of it below 2^53."""
+_MOST_COUNTED = 1 << _BITS
 _LABELS = 1 << 24
 """More than there are labels (club, group, tournament, year) in a pool."""
 _NEVER = -(2**62)
@@ -87,8 +89,13 @@ class Lane:
         self._numbers = {sid: number for number, sid in enumerate(plain.ids)}
         self._pending: list[Chunk] = []
         self._results: dict[int, list[PlainResult | None]] = {}
-        self._records: dict[int, list[Any]] = {}
-        """Player and label → [record, gained, for, against], not yet in the states."""
+        self._records: defaultdict[int, complex] = defaultdict(complex)
+        """Player and label → gained, and as imaginary part the record: not yet in the states. Two whole numbers below
+        2^53 in one object: half the time of two."""
+        self._scored: defaultdict[int, complex] = defaultdict(complex)
+        """... for, and as imaginary part against."""
+        self._counted = 0
+        """Games in these records."""
         self._label_ids: dict[tuple[int, int], int] = {}
         self._label_names: list[list[str]] = []
 
@@ -119,8 +126,9 @@ class Lane:
             if not self._known[player]:
                 self._load(player)
         chunk = Chunk(first, last, number, 2 * plain.width * (2 if system.plain_indexes else 1))
-        told: Iterable[Any] = map(results.__getitem__, plain.kind[first:last])
-        batch = PlainBatch(told, seats, self._ratings, self._indexes, self._games, chunk.history)
+        batch = PlainBatch(
+            results, plain.kind[first:last], seats, self._ratings, self._indexes, self._games, chunk.history
+        )
         system.rate_plain(batch, self.rules[number].settings)
         self._pending.append(chunk)
         self.next = last
@@ -146,6 +154,9 @@ class Lane:
         """Bring the states up to the last game rated, but for the records per label."""
         for chunk in self._pending:
             self._settle(chunk)
+            self._counted += chunk.last - chunk.first
+            if self._counted + MOST_AT_ONCE >= _MOST_COUNTED:
+                self._tell_labels()
         self._pending.clear()
 
     def settle_before(self, chunk: Chunk) -> None:
@@ -168,50 +179,60 @@ class Lane:
         return sum(chunk.last - chunk.first for chunk in self._pending)
 
     def _settle(self, chunk: Chunk) -> None:
-        plain, first, last = self.plain, chunk.first, chunk.last
+        plain, first, last, width = self.plain, chunk.first, chunk.last, self.plain.width
         results = self._results[chunk.rules]
         at, kinds = plain.at[first:last], plain.kind[first:last]
         days = self._days(at)
-        units = [0 if r is None else 1 + _unit(r.score) for r in results]
-        opposite = [0 if r is None else 1 + _unit(-r.score) for r in results]
+        scores = [0 if r is None else r.score for r in results]
+        units = [[1 + _unit(score) for score in scores], [1 + _unit(-score) for score in scores]]
+        counted = [list(map(side.__getitem__, kinds)) for side in units]
         labels = self._labels(chunk, days) if self.with_labels else None
         bests: dict[int, tuple[float, float, int]] = {}
         touched: set[int] = set()
-        for seat, column in enumerate(plain.seats):
-            players = column[first:last]
-            touched.update(players)
-            counted = list(map((units if seat < plain.width / 2 else opposite).__getitem__, kinds))
-            self._count(chunk, seat, players, counted, at, bests)
+        for seat in range(0, width, 2):
+            pair = [
+                (number, plain.seats[number][first:last], counted[2 * number // width]) for number in (seat, seat + 1)
+            ]
+            for _, players, _ in pair:
+                touched.update(players)
+            self._count(chunk, pair[0], pair[1], at, bests)
             if labels is not None:
-                self._label(chunk, seat, players, counted, labels, kinds)
+                for number, players, _ in pair:
+                    self._label(chunk, number, players, kinds, labels, units[2 * number // width])
         self._write(chunk, touched, at, days, bests)
 
     def _count(
         self,
         chunk: Chunk,
-        seat: int,
-        players: Sequence[int],
-        counted: Sequence[int],
+        one: tuple[int, Sequence[int], Sequence[int]],
+        two: tuple[int, Sequence[int], Sequence[int]],
         at: Sequence[int],
         bests: dict[int, tuple[float, float, int]],
     ) -> None:
-        """One seat's games: record, last instant, best rating of each player."""
-        record, last, limit = self._record, self._last, self._limit
+        """Two seats' games (seat, players, what a game counts): record, last instant, best rating of each player."""
+        record, last, limit, history, stride = self._record, self._last, self._limit, chunk.history, chunk.stride
         step = 2 if self.system.plain_indexes else 1
-        after = chunk.history[(self.plain.width + seat) * step :: chunk.stride]
-        high = []
-        for number, (player, unit, instant, rating) in enumerate(zip(players, counted, at, after, strict=True)):
+        places = [(self.plain.width + seat) * step for seat in (one[0], two[0])]
+        high: list[tuple[int, int, int]] = []
+        columns = (one[1], one[2], history[places[0] :: stride], two[1], two[2], history[places[1] :: stride], at)
+        number = -stride
+        for player, unit, rating, other, other_unit, other_rating, instant in zip(*columns, strict=True):
+            number += stride
             record[player] += unit
+            record[other] += other_unit
             if instant > last[player]:
                 last[player] = instant
+            if instant > last[other]:
+                last[other] = instant
             if rating >= limit[player]:
                 limit[player] = rating
-                high.append(number)
-        # Few are left to look at closely: as high as the highest so far of this seat, or of the state.
-        for number in high:
-            player, rating, instant = players[number], after[number], at[number]
-            place = number * chunk.stride + (self.plain.width + seat) * step + 1
-            index = chunk.history[place] if step == 2 else 0.0
+                high.append((player, number + places[0], instant))
+            if other_rating >= limit[other]:
+                limit[other] = other_rating
+                high.append((other, number + places[1], instant))
+        # Few are left to look at closely: as high as the highest so far of these seats, or of the state.
+        for player, place, instant in high:
+            rating, index = history[place], history[place + 1] if step == 2 else 0.0
             known = bests.get(player)
             if known is None or (-rating, index, instant) < (-known[0], known[1], known[2]):
                 bests[player] = (rating, index, instant)
@@ -227,8 +248,7 @@ class Lane:
         """What was counted goes into the states."""
         states, ids, ratings, indexes = self.states, self.plain.ids, self._ratings, self._indexes
         records, lasts, fresh, with_indexes = self._record, self._last, self.fresh, self.system.plain_indexes
-        straight = all(one <= two for one, two in pairwise(days))
-        latest = None if straight else self._latest_days(chunk, days)
+        latest = None if list(days) == sorted(days) else self._latest_days(chunk, days)
         for player in touched:
             sid = ids[player]
             state = states.get(sid)
@@ -238,7 +258,7 @@ class Lane:
             if with_indexes:
                 state.index = indexes[player]
             record, instant = records[player], lasts[player]
-            games, won, lost = record & _MASK, record >> 24 & _MASK, record >> 48
+            games, won, lost = _parts(record)
             records[player], lasts[player] = 0, _NEVER
             state.games += games
             state.won += won
@@ -301,53 +321,59 @@ class Lane:
         chunk: Chunk,
         seat: int,
         players: Sequence[int],
-        counted: Sequence[int],
-        labels: Sequence[int],
         kinds: Sequence[int],
+        labels: Sequence[int],
+        units: Sequence[int],
     ) -> None:
         step = 2 if self.system.plain_indexes else 1
         before = chunk.history[seat * step :: chunk.stride]
         after = chunk.history[(self.plain.width + seat) * step :: chunk.stride]
         keys = list(map(add, map(mul, players, repeat(_LABELS)), labels))
+        told = map([complex(0, unit) for unit in units].__getitem__, kinds)
         records = self._records
-        get = records.get
-        for key, unit, one, two in zip(keys, counted, before, after, strict=True):
-            record = get(key)
-            if record is None:
-                records[key] = [unit, two - one, 0, 0]
-            else:
-                record[0] += unit
-                record[1] += two - one
+        for key, gained in zip(keys, map(add, told, map(sub, after, before)), strict=True):
+            records[key] += gained
         tallies = [(0, 0) if r is None else r.tally for r in self._results[chunk.rules]]
         if any(tally != (0, 0) for tally in tallies):
-            own = 0 if seat < self.plain.width / 2 else 1
-            for key, kind in zip(keys, kinds, strict=True):
-                record, tally = records[key], tallies[kind]
-                record[2] += tally[own]
-                record[3] += tally[1 - own]
+            if 2 * seat >= self.plain.width:
+                tallies = [(two, one) for one, two in tallies]
+            numbers, scored = [complex(*tally) for tally in tallies], self._scored
+            for key, tally in zip(keys, map(numbers.__getitem__, kinds), strict=True):
+                scored[key] += tally
 
     def flush(self) -> None:
         """Bring the states up to the last game rated, with the records per label."""
         self.settle()
-        ids, states = self.plain.ids, self.states
-        by_player: dict[int, list[tuple[list[str], list[Any]]]] = {}
-        for key, record in self._records.items():
-            player, label = divmod(key, _LABELS)
-            by_player.setdefault(player, []).append((self._label_names[label], record))
-        for player, found in by_player.items():
+        self._tell_labels()
+
+    def _tell_labels(self) -> None:
+        self._counted = 0
+        ids, states, scored = self.plain.ids, self.states, self._scored
+        by_player: dict[int, list[int]] = {}
+        for key in self._records:
+            by_player.setdefault(key // _LABELS, []).append(key)
+        for player, keys in by_player.items():
             state = states[ids[player]]
             labels = dict(state.labels)
-            for names, (record, gained, own, other) in found:
-                games, won, lost = record & _MASK, record >> 24 & _MASK, record >> 48
-                drawn, gain = games - won - lost, int(gained)
-                for name in names:
+            for key in keys:
+                told = self._records[key]
+                games, won, lost = _parts(int(told.imag))
+                drawn, gained, tally = games - won - lost, int(told.real), scored.get(key, 0j)
+                own, other = int(tally.real), int(tally.imag)
+                for name in self._label_names[key % _LABELS]:
                     g, w, d, lo, f, a, ga = labels.get(name, NO_RECORD)
-                    labels[name] = (g + games, w + won, d + drawn, lo + lost, f + own, a + other, ga + gain)
+                    labels[name] = (g + games, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained)
             state.labels = labels
         self._records.clear()
+        scored.clear()
 
 
 NO_RECORD = (0, 0, 0, 0, 0, 0, 0)
+
+
+def _parts(record: int) -> tuple[int, int, int]:
+    """Games, won, lost."""
+    return record % _UNIT_WON, record // _UNIT_WON % _UNIT_WON, record // _UNIT_LOST
 
 
 def _unit(score: int) -> int:

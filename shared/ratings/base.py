@@ -377,7 +377,9 @@ class PlainResult(NamedTuple):
 class PlainBatch(NamedTuple):
     """Plain games in played order, column by column, and the players' numbers, changed in place."""
 
-    results: Iterable[PlainResult]
+    results: Sequence[PlainResult | None]
+    """By kind of game. None: no game of this batch is of that kind."""
+    kinds: Sequence[int]
     seats: Sequence[Sequence[int]]
     """Per seat, in seat order: the player's number in each game."""
     ratings: list[float]

@@ -796,8 +796,8 @@ class Bridier:
     def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:  # noqa: ARG002
         """As ``rate``."""
         ratings, indexes, extend = cast("list[int]", batch.ratings), batch.indexes, batch.history.extend
-        for result, first, second in zip(batch.results, *batch.seats, strict=True):
-            second_won = result.data[0]
+        winners = [0 if result is None else result.data[0] for result in batch.results]
+        for second_won, first, second in zip(map(winners.__getitem__, batch.kinds), *batch.seats, strict=True):
             winner, loser = (second, first) if second_won else (first, second)
             won_rank, lost_rank = ratings[winner], ratings[loser]
             won_index, lost_index = indexes[winner], indexes[loser]

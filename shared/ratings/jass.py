@@ -619,8 +619,10 @@ class Jass:
         """As ``rate``."""
         k = cast("JassSettings", settings).k
         ratings, extend, most = batch.ratings, batch.history.extend, _LARGEST_EXPONENT
-        numbers = ((float(r.data[0]), float(r.data[1]), 2.0 * r.data[2], r) for r in batch.results)
-        for (difference, base, spans, result), a, c, b, d in zip(numbers, *batch.seats, strict=True):
+        data = [(0.0, 0.0, 1.0) if result is None else result.data for result in batch.results]
+        numbers = [(difference, base, 2.0 * span) for difference, base, span in data]
+        for kind, a, c, b, d in zip(batch.kinds, *batch.seats, strict=True):
+            difference, base, spans = numbers[kind]
             rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
             sum_a, sum_b = rating_a + rating_c, rating_b + rating_d
             exponent = (sum_b - sum_a) / _DOUBLE_SCALE
@@ -630,8 +632,8 @@ class Jass:
             product = k * (s - e) * _HALF_POINT
             change = (product + _WHOLE) - _WHOLE
             if not -_NEAR_HALF < product - change < _NEAR_HALF:
-                first, second, third = (int(n) for n in result.data)
-                change = float(_work(int(sum_a), int(sum_b), first, second, third, k).change)
+                whole, of, span = map(int, data[kind])
+                change = float(_work(int(sum_a), int(sum_b), whole, of, span, k).change)
             ratings[a] = after_a = rating_a + change
             ratings[c] = after_c = rating_c + change
             ratings[b] = after_b = rating_b - change

@@ -899,8 +899,8 @@ class Spades:
             return
         k = _k(rules, 0)
         ratings, extend, twice = batch.ratings, batch.history.extend, 2.0 * k
-        gains = (k * result.data[0] / 2 for result in batch.results)
-        for gain, a, c, b, d in zip(gains, *batch.seats, strict=True):
+        gains = [0.0 if result is None else k * result.data[0] / 2 for result in batch.results]
+        for gain, a, c, b, d in zip(map(gains.__getitem__, batch.kinds), *batch.seats, strict=True):
             rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
             difference = rating_b + rating_d - rating_a - rating_c
             exponent = difference / BOTH_SCALES
@@ -921,12 +921,13 @@ class Spades:
     def _rate_each(self, batch: PlainBatch, rules: SpadesSettings) -> None:
         """Where partners do not move alike: pairwise opposition, or K by games."""
         ratings, games, pairwise = batch.ratings, batch.games, rules.opposition == "pairwise"
-        for result, *seats in zip(batch.results, *batch.seats, strict=True):
+        halves = [(0, 0) if result is None else tuple(map(int, result.data)) for result in batch.results]
+        for kind, *seats in zip(batch.kinds, *batch.seats, strict=True):
             before = [int(ratings[player]) for player in seats]
             batch.history.extend(before)
             for seat, player in enumerate(seats):
                 k = _k(rules, games[player])
-                gain = k * int(result.data[0 if seat < 2 else 1]) // 2
+                gain = k * halves[kind][0 if seat < 2 else 1] // 2
                 ratings[player] += gain - _share(k, seat, before, pairwise)
             for player in seats:
                 games[player] += 1
