@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 from aws_lambda_powertools import Logger
@@ -17,7 +18,8 @@ from functions.api.http import Request, event_body, tidy_path
 from functions.api.routing import ROUTES, Access, Route
 from shared.ids import fold_id
 from shared.problems import BadField, Problem, busy, forbidden, invalid
-from shared.store.table import Busy
+from shared.store import keys
+from shared.store.table import Busy, Item, Key
 from shared.usecases import access, bootstrap, watch
 from shared.usecases.access import Caller
 from shared.usecases.drafts import Answer
@@ -76,13 +78,14 @@ def _endpoint(route: Route) -> Callable[..., Response[Any]]:
         headers = {k.lower(): v for k, v in event.get("headers", {}).items()}
         query = dict(event.get("queryStringParameters") or {})
         body, ctx = event_body(event), bootstrap.context()
-        caller = _caller(route, headers, query)
+        ahead: dict[Key, Item | None] = {}
+        caller = _caller(route, headers, query, path, ahead)
         if caller is not None:
             noted.update(sender=caller.club, key_id=caller.key_id)
         _count(route, caller, path)
         if route.method != "GET":
             _refuse_unknown(route, query)
-        answer = route.function(Request(ctx, caller, path, query, headers, body, noted))
+        answer = route.function(Request(ctx, caller, path, query, headers, body, noted, ahead))
         if "game" not in noted and isinstance(answer.body.get("game_id"), str):
             noted["game"] = answer.body["game_id"]
         return _response(answer)
@@ -91,15 +94,23 @@ def _endpoint(route: Route) -> Callable[..., Response[Any]]:
     return call
 
 
-def _caller(route: Route, headers: Mapping[str, str], query: Mapping[str, str]) -> Caller | None:
-    """Who sent it: 401, then 403 by scope."""
+def _caller(
+    route: Route,
+    headers: Mapping[str, str],
+    query: Mapping[str, str],
+    path: Mapping[str, str],
+    ahead: dict[Key, Item | None],
+) -> Caller | None:
+    """Who sent it: 401, then 403 by scope. The pool in the path is read in the same round trip."""
     header = headers.get("authorization")
     if route.access is Access.OPEN or (route.access is Access.KNOWN and header is None):
         return None
     acts_for = query.get("club")
     folded = fold_id(acts_for) if acts_for is not None else None
     try:
-        caller = access.authenticate(bootstrap.context(), header, folded)
+        pool = fold_id(unquote(path.get("pool", "")))
+        also = [keys.pool(pool)] if pool is not None and route.access is Access.SUBMIT else []
+        caller = access.authenticate(bootstrap.context(), header, folded, also, ahead)
     except Problem as problem:
         if problem.status == 401:
             bootstrap.context().limits.address(bootstrap.context().clock(), _source())

@@ -20,6 +20,7 @@ from shared.fields import MOST_ERRORS, bad_fields
 from shared.ids import ID_FORM, fold_id
 from shared.problems import BadField, Problem, invalid, not_found
 from shared.store.clubs import ADMIN
+from shared.store.table import Item, Key
 from shared.usecases.access import Caller
 from shared.usecases.context import Context
 
@@ -115,6 +116,8 @@ class Request:
     body: bytes
     noted: dict[str, str] = field(default_factory=dict)
     """What the log line says beside the route: pool, game, club."""
+    ahead: Mapping[Key, Item | None] = field(default_factory=dict)
+    """Items read together with the key."""
 
     # -- who
     @property

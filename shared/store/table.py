@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -311,7 +312,8 @@ class Table:
         wire = [self._wire_operation(o) for o in operations]
         for attempt in range(ATTEMPTS):
             try:
-                self._call("transact_write_items", TransactItems=wire)
+                # One token for all tries of one call: where the answer got lost, the next try gives it again.
+                self._call("transact_write_items", TransactItems=wire, ClientRequestToken=uuid.uuid4().hex)
                 return
             except ClientError as error:
                 if error.response.get("Error", {}).get("Code") != "TransactionCanceledException":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,7 @@ from shared.ledger.order import to_datetime
 from shared.problems import BadField, Problem, invalid
 from shared.store import clubs, keys
 from shared.store.clubs import ADMIN, KeyRecord
-from shared.store.table import Busy, ConditionFailed, Table
+from shared.store.table import Busy, ConditionFailed, Item, Key, Table
 from shared.usecases.context import Context
 
 Scope = Literal["submit", "manage", "admin"]
@@ -73,25 +74,35 @@ def _bearer(header: str | None) -> str:
     return key
 
 
-def authenticate(ctx: Context, authorization: str | None, acts_for: str | None = None) -> Caller:
+def authenticate(
+    ctx: Context,
+    authorization: str | None,
+    acts_for: str | None = None,
+    also: Sequence[Key] = (),
+    ahead: dict[Key, Item | None] | None = None,
+) -> Caller:
     """Who this is. One read; once a day a key's first request also records the day.
 
     Args:
         authorization: the header's value.
         acts_for: the club an admin names by ``?club=``; read together with the key.
+        also: items that the route will need: read together with the key.
+        ahead: they are put here, or None for one that does not exist.
 
     Raises:
         Problem: 401 without a key or with one that is unknown or revoked; 403 when a club's key names another club;
             422 when an admin names a club that does not exist.
     """
     digest = hash_of(_bearer(authorization))
-    wanted = [keys.secret(digest)]
+    wanted = [keys.secret(digest), *also]
     if acts_for is not None:
         wanted.append(keys.club(acts_for))
     found = ctx.table.batch_get(wanted) if len(wanted) > 1 else {}
     item = found.get(wanted[0]) if found or len(wanted) > 1 else ctx.table.get(*wanted[0])
     if item is None or not hmac.compare_digest(str(item["hash"]).encode(), digest.encode()):
         raise unauthorised("This key is not known.")
+    if ahead is not None:
+        ahead.update((key, found.get(key)) for key in also)
     scopes, club = frozenset(item["scopes"]), str(item["club"])
     is_admin = "admin" in scopes and club == ADMIN
     if acts_for is not None and acts_for != club:

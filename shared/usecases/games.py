@@ -387,7 +387,7 @@ def _transact(ctx: Context, operations: list[Operation], guard: Put | None, *, d
 
 
 def _wanted_ahead(pool: Pool, club: str, game_id: str, draft: GameDraft, idem: _Idempotency) -> list[Key]:
-    """What is read in one round trip: the game, the players' handles as far as the raw body tells, the Idempotency-Key."""
+    """What is read in one round trip: game, handles as far as the raw body tells them, the Idempotency-Key."""
     wanted: list[Key] = [keys.game(pool.id, club, game_id)]
     if idem.key is not None:
         wanted.append(idem.key)

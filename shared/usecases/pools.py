@@ -19,7 +19,7 @@ from shared.ratings import rule_system
 from shared.ratings.base import Settings
 from shared.store import keys, ledger, pools, rated
 from shared.store.pools import Pool
-from shared.store.table import ABSENT, TRANSACTION_ITEMS, Busy, ConditionFailed, Operation, Put
+from shared.store.table import ABSENT, TRANSACTION_ITEMS, Busy, ConditionFailed, Item, Key, Operation, Put
 from shared.usecases import merging
 from shared.usecases.context import Context
 
@@ -169,9 +169,14 @@ def republish(ctx: Context, pool_id: str) -> Operation:
     return Put({"pk": keys.outbox(pool_id), "sk": f"{ctx.clock():016x}-{ctx.token(TOKEN)}", "all": True})
 
 
-def require(ctx: Context, pool_id: str) -> Pool:
-    """A pool. Raises 404 when there is none."""
-    pool = pools.load(ctx.table, pool_id)
+def require(ctx: Context, pool_id: str, ahead: Mapping[Key, Item | None] | None = None) -> Pool:
+    """A pool; no round trip when it is among what was read ahead. Raises 404 when there is none."""
+    key = keys.pool(pool_id)
+    if ahead is not None and key in ahead:
+        item = ahead[key]
+        pool = pools.from_item(item) if item is not None else None
+    else:
+        pool = pools.load(ctx.table, pool_id)
     if pool is None:
         raise not_found("pool")
     return pool

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shared.ledger import calendar
 from shared.ledger.events import Event
 from shared.ledger.lists import collate_plain, ordered, places
 from shared.problems import BadField, Problem, invalid
 from shared.ratings.base import PlayerState
-from shared.store import keys, ledger, people
+from shared.store import keys, ledger, people, rated
 from shared.store.pools import Pool
-from shared.store.table import ABSENT, Check, ConditionFailed, Operation
+from shared.store.table import Busy, ConditionFailed, Operation, Put, Update
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer
 
 
 def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
-    """The effects of events that are not stored, on the pool as it stands once all that waits is rated."""
+    """The effects of events that are not stored, on the pool as it stands once all that waits is rated.
+
+    Raises:
+        Busy: a replay is being written by the rater; in a moment there will be something to look at.
+    """
     from shared.usecases import rating
 
-    rating.apply(ctx, pool.id)
+    if rating.apply(ctx, pool.id).left:
+        raise Busy("replay")
     effects = rating.simulate(ctx, pool, events)
     place = (_places(pool, effects.before), _places(pool, effects.after))
     named = people.persons(ctx.table, effects.changed)
@@ -63,9 +69,13 @@ def guard(ctx: Context, pool: Pool, token: str) -> Operation:
         raise invalid([BadField("preview_token", "invalid", "This is not a token of a preview.")])
     if ledger.pending(ctx.table, pool.id):
         raise moved()
+    # Moves the version itself, so that of two commits that rest on one preview the second is refused.
     if int(version) == 0:
-        return Check(keys.cursor(pool.id), ABSENT)
-    return Check(keys.cursor(pool.id), "#version = :version", {"version": int(version)})
+        return rated.put_cursor(rated.Cursor(pool.id), 0)
+    due = calendar.last_closing(ctx.clock(), pool.time_zone)  # a closing that is due by now moves the pool too
+    known = {"known": int(version), "next": int(version) + 1, "due": due}
+    condition = "#version = :known AND #closed_until >= :due"
+    return Update(keys.cursor(pool.id), "SET #version = :next", known, condition)
 
 
 def moved() -> Problem:
@@ -75,5 +85,8 @@ def moved() -> Problem:
 
 def raise_if_moved(operations: Sequence[Operation], failure: ConditionFailed) -> None:
     """The problem when the failed condition was the preview's."""
-    if any(isinstance(operations[n], Check) for n in failure.failed):
-        raise moved() from failure
+    for number in failure.failed:
+        operation = operations[number]
+        pk, sk = (operation.item["pk"], operation.item["sk"]) if isinstance(operation, Put) else operation.key
+        if pk.startswith("POOL#") and sk == "CURSOR":
+            raise moved() from failure

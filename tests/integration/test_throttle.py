@@ -83,7 +83,7 @@ def test_a_refused_request_reads_no_more_than_its_key_and_writes_nothing(api: Ap
         before = api.dump()
         with mock.patch.object(api.ctx.table, "_call", wraps=api.ctx.table._call) as calls:
             assert api.call("POST", "/v1/pools/none/games", {}, key).status == 429
-        assert [c.args[0] for c in calls.call_args_list] == ["get_item"]
+        assert [c.args[0] for c in calls.call_args_list] == ["batch_get_item"], "the key, and the pool with it"
         assert api.dump() == before
 
 

@@ -15,7 +15,7 @@ GAME = "/v1/pools/{pool}/games/{game}"
 
 def submittable_pool(request: Request) -> Pool:
     """The pool in the path, which the sending club may submit to."""
-    pool = pools.require(request.ctx, request.existing_id("pool"))
+    pool = pools.require(request.ctx, request.existing_id("pool"), request.ahead)
     if pool.clubs is not None and request.club not in pool.clubs and not request.admin:
         raise forbidden("This club may not submit to this pool.")
     return pool
