@@ -97,3 +97,11 @@ class Roster(Reply):
 
     players: list[RosterPlayer]
     next: str | None
+
+
+class OwnKey(Reply):
+    """Whose key this is."""
+
+    club: str
+    name: str
+    scopes: list[str]

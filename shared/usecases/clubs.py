@@ -39,6 +39,11 @@ def require(ctx: Context, club: str) -> None:
         raise not_found("club")
 
 
+def called(ctx: Context, club: str) -> str:
+    """A club's name; its id when it has none (the club ``admin``)."""
+    return clubs.name(ctx.table, club) or club
+
+
 def give_key(ctx: Context, club: str, scopes: Sequence[str], label: str) -> dict[str, Any]:
     """A new key of a club (which exists). The answer is the only place where the key itself is ever seen."""
     key = access.new_key()

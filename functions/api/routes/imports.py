@@ -113,3 +113,11 @@ def club_players(request: Request) -> Answer:
     if club != request.club:
         clubs.require(request.ctx, club)
     return Answer(200, clubs.players(request.ctx, club, request.text("cursor")))
+
+
+@route("GET", "/v1/key", Access.SUBMIT, {200: models.OwnKey})
+def own_key(request: Request) -> Answer:
+    """Whose key this is: what the desk asks first."""
+    sender = request.sender
+    name = clubs.called(request.ctx, sender.club)
+    return Answer(200, {"club": sender.club, "name": name, "scopes": sorted(sender.scopes)})
