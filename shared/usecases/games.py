@@ -493,6 +493,7 @@ def _raise_failed(
     operations: Sequence[Operation], failure: ConditionFailed, registrations: Sequence[Operation]
 ) -> None:
     """The problem that a failed condition stands for."""
+    previews.raise_if_moved(operations, failure)
     for number in failure.failed:
         operation = operations[number]
         item = failure.items.get(number, {})
@@ -506,7 +507,6 @@ def _raise_failed(
             raise _still_running() from failure
         if isinstance(operation, Put) and operation.item["pk"].startswith("PLAYER#"):
             raise Problem(409, "changed-meanwhile", "The player changed in between; please try again.") from failure
-    previews.raise_if_moved(operations, failure)
     raise Problem(409, "changed-meanwhile", "The game changed in between; please try again.") from failure
 
 

@@ -1347,15 +1347,16 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
     rows = [
         k for k in replay.old.rows.keys() | replay.new.rows.keys() if replay.old.rows.get(k) != replay.new.rows.get(k)
     ]
-    changed = {
+    concerned = {
         sid for k in rows for r in (replay.old.rated.get(k), replay.new.rated.get(k)) if r for sid, *_ in r.after
     }
     after = dict(before)
-    for sid in changed:
+    for sid in concerned:
         if sid in replay.states:
             after[sid] = replay.states[sid]
         else:
             after.pop(sid, None)
+    changed = {sid for sid in concerned if before.get(sid) != after.get(sid)}
     rerated = {(g.club, g.game_id) for k in rows if (r := replay.old.rated.get(k)) and (g := r.game) is not None}
     mine = {(e.game.club, e.game.game_id) for e in events if e.game is not None}
     held = [
