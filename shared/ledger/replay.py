@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from shared.ledger import segments as segment_files
 from shared.ledger.events import Event
 from shared.ledger.fold import Closed, Fold, GameRef, Held, Rated, Reset, Start, Story
 from shared.ledger.rules import DatedRules
@@ -90,5 +92,34 @@ def states_of(
     """Every player's state after a whole ledger and the closings up to an instant."""
     fold, told = fold_ledger(system, rules, time_zone, events, closed_until)
     for _ in told:
+        pass
+    return fold.states
+
+
+def story_of_segments(
+    system: RuleSystem,
+    rules: tuple[DatedRules, ...],
+    segments: Sequence[segment_files.Segment],
+    events: Sequence[Event],
+) -> Story:
+    """What segments tell, and events beside them."""
+    told = {(e.game.club, e.game.game_id) for e in events if e.game is not None}
+    plain, rest = segment_files.together(segments, told)
+    # A game told again stands among the plain games of its segment and was left out there: its later event is newer.
+    return replace(story_of(system, rules, [*rest, *events]), plain=plain)
+
+
+def states_of_segments(
+    system: RuleSystem,
+    rules: tuple[DatedRules, ...],
+    time_zone: str,
+    segments: Sequence[segment_files.Segment],
+    events: Sequence[Event],
+    closed_until: int | None,
+) -> dict[str, PlayerState]:
+    """As ``states_of``, for a ledger that is partly in segments: a fraction of the time."""
+    fold = Fold(system, rules, time_zone)
+    story = story_of_segments(system, rules, segments, events)
+    for _ in fold.stream(story, closings_after=None, closed_until=closed_until):
         pass
     return fold.states

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.ledger import calendar, replay
-from shared.ledger.events import Event
-from shared.ledger.fold import Closed
+from shared.ledger.fold import Closed, Fold
 from shared.ratings.base import MICROSECONDS, PlayerState
 from shared.store import keys, ledger, pools
 from shared.store import rated as store
 from shared.store.pools import Pool
 from shared.store.table import ConditionFailed, Update
-from shared.usecases import rating, wake
+from shared.usecases import compact, rating, wake
 from shared.usecases.context import Context
 
 SETTLING = 60 * MICROSECONDS
@@ -35,6 +34,7 @@ def close(ctx: Context, pool_id: str, now: int | None = None) -> list[str]:
     if pool is None:
         raise KeyError(pool_id)
     frozen = freeze(ctx, pool, moment)
+    compact.compact(ctx, pool)
     if frozen:
         wake.ask(ctx, pool_id)
     return frozen
@@ -70,14 +70,16 @@ def states_at(ctx: Context, pool: Pool, closing: int) -> Mapping[str, PlayerStat
                 states = store.get_checkpoint(ctx.data, checkpoint.key)
                 if states is not None:
                     return states
-    return fold_until(pool, [e for e in rating.read_ledger(ctx, pool) if e.accepted_at < closing], closing)
+    return fold_until(pool, compact.read(ctx, pool).before(closing), closing)
 
 
-def fold_until(pool: Pool, events: list[Event], at: int) -> Mapping[str, PlayerState]:
-    """The states right after a closing by these events alone, under the rules they tell."""
-    rules = replay.rules_in(pool.system, events) if any(e.kind == "rules" for e in events) else pool.rules
-    _, told = replay.fold_ledger(pool.system, rules, pool.time_zone, events, at)
-    for what in told:
+def fold_until(pool: Pool, told: compact.Ledger, at: int) -> Mapping[str, PlayerState]:
+    """The states right after a closing by this ledger alone, under the rules it tells."""
+    others = [event for segment in told.segments for event in segment.rest] + told.events
+    rules = replay.rules_in(pool.system, others) if any(e.kind == "rules" for e in others) else pool.rules
+    fold = Fold(pool.system, rules, pool.time_zone)
+    story = replay.story_of_segments(pool.system, rules, told.segments, told.events)
+    for what in fold.stream(story, closings_after=None, closed_until=at):
         if isinstance(what, Closed) and what.at == at:
             return dict(what.states)
     return {}

@@ -53,7 +53,6 @@ from shared.ledger.rules import in_force
 from shared.ledger.statehash import MODULUS, line_hash, to_hex
 from shared.ratings.base import (
     FINISH,
-    MICROSECONDS,
     QUIT,
     CannotRate,
     Game,
@@ -78,7 +77,7 @@ from shared.store.table import (
     Table,
     Update,
 )
-from shared.usecases import erasure, wake
+from shared.usecases import compact, erasure, wake
 from shared.usecases.context import Context
 
 INBOX_LIMIT = 2000
@@ -101,8 +100,6 @@ WATCH_SECONDS = 1.0
 """A replay by another run that writes nothing for so long has died; its batches take a twentieth of that."""
 POINTERS = 5
 """How many of a player's last changes are looked at together: nearly always the first is the one."""
-DAY = 86_400 * MICROSECONDS
-"""The clocks of two machines differ by less."""
 
 
 class Overtaken(Exception):
@@ -592,6 +589,15 @@ def _rating_at(run: Run, row: StateRow | None, player: str, at: int) -> Rating:
     return (fresh.rating, fresh.index)
 
 
+def ratings_at(ctx: Context, pool: Pool, cursor: Cursor, players: Iterable[str], at: int) -> dict[str, Rating]:
+    """Ratings after all that is rated up to an instant, by server-made id; of merged players the survivors'."""
+    run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock(), _Reads(ctx.table))
+    through = follow(store.read_aliases(ctx.table, pool.id, cursor.view))
+    stands = {sid: through.get(sid, sid) for sid in players}
+    rows = store.read_states(ctx.table, pool.id, stands.values(), cursor.view)
+    return {sid: _rating_at(run, rows.get(who), who, at) for sid, who in stands.items()}
+
+
 def _last_row_until(run: Run, player: str, limit: str) -> Rated | None:
     """A player's last row up to a limit that exists in this view."""
     pool, after = run.pool.id, None
@@ -881,17 +887,8 @@ def _from_ledger(run: Run, old: _Old, events: Sequence[Event]) -> None:
 
 
 def read_ledger(ctx: Context, pool: Pool) -> list[Event]:
-    """All events of a pool's ledger, from the month in which it was opened to the present one.
-
-    A day more on either side: the machines that accepted them may have had clocks a little apart.
-    """
-    found: list[Event] = []
-    month, last = utc_month(pool.created_at - DAY), utc_month(ctx.clock() + DAY)
-    while month <= last:
-        found.extend(ledger.read_month(ctx.table, pool.id, month))
-        year, number = calendar.next_month(int(month[:4]), int(month[5:]))
-        month = f"{year:04d}-{number:02d}"
-    return found
+    """All events of a pool's ledger, from the month in which it was opened to the present one."""
+    return list(compact.read(ctx, pool).every())
 
 
 def _tell(run: Run, old: _Old, events: Iterable[Event]) -> None:

@@ -35,7 +35,13 @@ def games(system: str, count: int, players: int, *, seed: int = 1, months: int =
                 table[0] = guest
         at = BEGIN + number * step + dice.randrange(max(step, 1))
         yield Game(
-            f"club-{club}", f"{club}-{number}", 1, at, at, group=f"evening-{group}", content=_content(dice, system, table)
+            f"club-{club}",
+            f"{club}-{number}",
+            1,
+            at,
+            at,
+            group=f"evening-{group}",
+            content=_content(dice, system, table),
         )
 
 

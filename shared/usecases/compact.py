@@ -1,0 +1,105 @@
+"""Compact segments of a pool's ledger: written for months that are past, read in place of their items.
+
+The items stay what counts: a segment that is lost or damaged costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from shared.ledger import calendar, segments
+from shared.ledger.events import Event
+from shared.ledger.order import utc_month
+from shared.ledger.segments import Segment, SegmentError
+from shared.ratings.base import MICROSECONDS
+from shared.store import ledger
+from shared.store.pools import Pool
+from shared.usecases.context import Context
+
+SETTLED = 3600 * MICROSECONDS
+"""A month is closed so long after its end: whatever was accepted in it is stored by then, clocks a little apart or
+not (a request ends within half a minute, an import's run within 15 minutes)."""
+CLOCKS = 24 * 3600 * MICROSECONDS
+"""Months are looked at so far before the pool was opened and after now, whatever the clocks."""
+_log = logging.getLogger(__name__)
+
+
+def prefix(pool: str) -> str:
+    """Where a pool's segments are kept, in the data bucket."""
+    return f"segments/{pool}/"
+
+
+def key(pool: str, month: str) -> str:
+    """Where the segment of a UTC month (of acceptance) is kept. Server-made ids and numbers, no names."""
+    return prefix(pool) + month
+
+
+def months(ctx: Context, pool: Pool) -> Iterator[tuple[str, bool]]:
+    """The UTC months in which events can have been accepted, oldest first, and whether no more can come."""
+    month, last = utc_month(pool.created_at - CLOCKS), utc_month(ctx.clock() + CLOCKS)
+    settled = utc_month(ctx.clock() - SETTLED)
+    while month <= last:
+        yield month, month < settled
+        year, number = calendar.next_month(int(month[:4]), int(month[5:]))
+        month = f"{year:04d}-{number:02d}"
+
+
+def compact(ctx: Context, pool: Pool) -> list[str]:
+    """Write the segment of every closed month that has none yet; the months written. Twice: nothing more happens."""
+    there = {name for name, _ in ctx.data.list(prefix(pool.id))}
+    written = []
+    for month, closed in months(ctx, pool):
+        if not closed or key(pool.id, month) in there:
+            continue
+        segment = segments.columnar(pool.system, ledger.read_month(ctx.table, pool.id, month))
+        ctx.data.put(key(pool.id, month), segments.encode(segment), "application/octet-stream")
+        written.append(month)
+    return written
+
+
+@dataclass
+class Ledger:
+    """A pool's ledger as it was read: closed months as segments, the rest as events."""
+
+    pool: Pool
+    segments: list[Segment] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def every(self) -> Iterator[Event]:
+        """Every event, in no particular order."""
+        for segment in self.segments:
+            yield from segment.events(self.pool.system)
+        yield from self.events
+
+    def before(self, instant: int) -> Ledger:
+        """Only what was accepted before an instant."""
+        return Ledger(
+            self.pool,
+            [segment.before(instant) for segment in self.segments],
+            [event for event in self.events if event.accepted_at < instant],
+        )
+
+
+def read(ctx: Context, pool: Pool) -> Ledger:
+    """The whole ledger: one object per closed month, items where there is no (whole) segment."""
+    found = Ledger(pool)
+    for month, closed in months(ctx, pool):
+        segment = _segment(ctx, pool, month) if closed else None
+        if segment is not None:
+            found.segments.append(segment)
+        else:
+            found.events.extend(ledger.read_month(ctx.table, pool.id, month))
+    return found
+
+
+def _segment(ctx: Context, pool: Pool, month: str) -> Segment | None:
+    body = ctx.data.get(key(pool.id, month))
+    if body is None:
+        return None
+    try:
+        return segments.decode(body)
+    except SegmentError as error:
+        _log.warning("damaged segment", extra={"pool": pool.id, "month": month, "error": str(error)})
+        return None

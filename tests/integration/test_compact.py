@@ -1,0 +1,114 @@
+"""Closed months of the ledger are kept as compact segments; ratings made from them are those made from the items."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.ledger.order import utc_month
+from shared.store import keys
+from shared.usecases import closing, compact, rating, rebuild
+from tests.integration.histories import History
+from tests.integration.ladder import DAY, HOUR, Ladder, at, audit, spades
+
+SYSTEMS = ("spades", "bridier", "jass")
+
+
+def three_months(system: str, seed: int = 3) -> Ladder:
+    """A random history over three months, the last of them running."""
+    ladder = Ladder.in_memory()
+    history = History(ladder, system, seed)
+    history.open()
+    for month in ("2026-09-10", "2026-10-10", "2026-11-10"):
+        ladder.now = max(ladder.now, at(f"{month} 12:00"))
+        for _ in range(40):
+            history.step()
+        ladder.rate()
+    return ladder
+
+
+def ledger_reads(ladder: Ladder) -> list[str]:
+    """The months of the ledger whose items a rebuild reads."""
+    read: set[str] = set()
+
+    def note(name: str, arguments: object) -> None:
+        if name == "query" and isinstance(arguments, dict):
+            pk = arguments["ExpressionAttributeValues"][":pk"]["S"]
+            if pk.startswith("LEDGER#p#"):
+                read.add(pk.split("#")[2])
+
+    ladder.calls.before = note
+    rebuild.request(ladder.ctx, ladder.pool())
+    ladder.rate()
+    ladder.calls.before = None
+    return sorted(read)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_rebuild_reads_segments_and_comes_to_the_same(system: str) -> None:
+    ladder = three_months(system)
+    pool = ladder.pool()
+    by_items = sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id)
+    before = ladder.cursor().hash
+    written = compact.compact(ladder.ctx, pool)
+    assert {"2026-09", "2026-10"} <= set(written)
+    assert utc_month(ladder.now) not in written
+    assert sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id) == by_items
+    assert [m for m in ledger_reads(ladder) if m in written] == []
+    assert ladder.cursor().hash == before
+    audit(ladder)
+
+
+def test_written_once_and_not_before_the_month_has_settled() -> None:
+    ladder = Ladder.in_memory()
+    ladder.now = at("2026-09-20 12:00")
+    ladder.open_pool(rules=[{"from": "2026-01-01", "quit_ban_minutes": 0}])
+    ladder.register(*"abcd")
+    ladder.submit(spades("one", "ab-cd", "2026-09-20 11:00"))
+    ladder.now = at("2026-10-01 00:00") + HOUR - 1
+    assert compact.compact(ladder.ctx, ladder.pool()) == []
+    ladder.now = at("2026-10-01 00:00") + HOUR
+    assert compact.compact(ladder.ctx, ladder.pool()) == ["2026-09"]
+    writes = ladder.calls.writes()
+    assert compact.compact(ladder.ctx, ladder.pool()) == []
+    assert ladder.calls.writes() == writes
+
+
+@pytest.mark.parametrize("damage", ["lost", "cut"])
+def test_a_lost_or_damaged_segment_is_read_from_its_items(damage: str) -> None:
+    ladder = three_months("spades")
+    pool = ladder.pool()
+    before, by_items = ladder.cursor().hash, sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id)
+    compact.compact(ladder.ctx, pool)
+    name = compact.key("p", "2026-09")
+    body = ladder.ctx.data.get(name)
+    assert body is not None
+    if damage == "lost":
+        ladder.ctx.data.delete([name])
+    else:
+        ladder.ctx.data.put(name, body[:-9], "application/octet-stream")
+    assert sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id) == by_items
+    assert "2026-09" in ledger_reads(ladder)
+    assert ladder.cursor().hash == before
+    if damage == "lost":
+        assert compact.compact(ladder.ctx, pool) == ["2026-09"]
+        assert ladder.ctx.data.get(name) == body
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_frozen_list_is_the_same_from_segments(system: str) -> None:
+    ladder = three_months(system, seed=4)
+    pool = ladder.pool()
+    ends = [closing.closing_of(month, pool.time_zone) for month in ("2026-09", "2026-10")]
+    expected = [closing.fold_until(pool, compact.read(ladder.ctx, pool).before(end), end) for end in ends]
+    compact.compact(ladder.ctx, pool)
+    assert len(compact.read(ladder.ctx, pool).segments) >= 2
+    assert [closing.fold_until(pool, compact.read(ladder.ctx, pool).before(end), end) for end in ends] == expected
+    assert all(expected)
+
+
+def test_closing_writes_them() -> None:
+    ladder = three_months("jass")
+    ladder.now = at("2026-12-01 03:00") + DAY
+    closing.close(ladder.ctx, "p")
+    assert ladder.ctx.data.get(compact.key("p", "2026-11")) is not None
+    assert not any(pk.startswith(keys.inbox("p", 0)) for pk, _ in ladder.items())
