@@ -158,7 +158,8 @@ class _Rules:
         return getattr(self._own, name, None) or getattr(self._default, name)
 
 
-def _render(template: str, language: str, context: dict[str, Any]) -> bytes:
+def render_page(template: str, language: str, context: dict[str, Any]) -> bytes:
+    """A template in a language, as bytes."""
     environment = _environment(language)
     return environment.get_template(template).render(context).encode()
 
@@ -199,7 +200,7 @@ def _pool_pages(
             **make(text, figures),
         }
         context["rules_of"] = _Rules(language, pool.system, context)
-        yield Page(key(address), HTML, _render(template, language, context))
+        yield Page(key(address), HTML, render_page(template, language, context))
 
 
 def _rows(
@@ -242,7 +243,9 @@ def pages_needed(players: int, size: int = PAGE_SIZE) -> int:
 
 
 def home_pages(site: SiteView) -> Iterator[Page]:
-    """The home page in every language, ``404.html``, ``site.json``, ``robots.txt``. Written last of all pages."""
+    """The home page in every language, ``404.html``, the desk, ``site.json``, ``robots.txt``. Written last of all."""
+    from site_builder.desk import desk_pages  # it is made with what stands here
+
     alternates = [(code, words(code).name, prefix(site.languages, code)) for code in site.languages]
     for language, _, address in alternates:
         text = words(language)
@@ -273,9 +276,10 @@ def home_pages(site: SiteView) -> Iterator[Page]:
             "pools": pools,
             "short_day": lambda at, tz, text=text: text.short_day(day_of(at, tz)),
         }
-        yield Page(key(address), HTML, _render("home.html", language, context))
+        yield Page(key(address), HTML, render_page("home.html", language, context))
         if address == "/":
-            yield Page("404.html", HTML, _render("404.html", language, {**context, "alternates": []}))
+            yield Page("404.html", HTML, render_page("404.html", language, {**context, "alternates": []}))
+    yield from desk_pages(site)
     yield data.site_json(site)
     robots = f"User-agent: *\nAllow: /\nSitemap: {site.origin}/sitemap.xml\n"
     yield Page("robots.txt", "text/plain; charset=utf-8", robots.encode())
@@ -523,7 +527,7 @@ def _feed(
 ) -> Page:
     updated = max((entry["at"] for entry in entries), default="1970-01-01T00:00:00Z")
     context = {"site": site, "path": path, "title": title, "address": address, "entries": entries, "updated": updated}
-    return Page(path, ATOM, _render("feed.xml", language, context))
+    return Page(path, ATOM, render_page("feed.xml", language, context))
 
 
 def picture_page(pool: PoolView, ratings: Sequence[int]) -> Page:
