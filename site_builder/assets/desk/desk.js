@@ -399,6 +399,7 @@ function desk(root) {
         if (select.hasAttribute("data-open")) options.unshift(el("option", { value: "" }, say("nobody-said")));
         select.replaceChildren(...options);
         if ([...select.options].some((option) => option.value === before)) select.value = before;
+        else if (select.dataset.seat === "loser" && select.options.length > 1) select.selectedIndex = 1;
       }
       if (this.system === "jass" && this.counts) {
         const by = this.radio("how");
@@ -628,7 +629,8 @@ function desk(root) {
   };
   const QUOTED = new Set(["7:0", "5:0", "3:1", "2:0", "2:1", "2:2", "1:2", "0:2", "1:3", "0:5", "0:7"]);
   function quoteTable(outcomes, names) {
-    const label = (outcome) => words[outcome] ?? (names.get(outcome) || outcome);
+    const seats = [...names.values()];
+    const label = (outcome) => words[outcome] ?? names.get(outcome) ?? outcome.replace(/player(\d+)/g, (_, seat) => seats[seat - 1] ?? seat).replace(">", " > ");
     const shown = outcomes.length > 12 ? outcomes.filter(({ outcome }) => QUOTED.has(outcome)) : outcomes;
     const players = outcomes[0]?.players.map(({ player }) => player) ?? [];
     return el("table", { class: "quote" }, el("caption", {}, say("quote")),
@@ -684,6 +686,7 @@ function desk(root) {
     quote = quoter(game, $("[data-quote]", gameForm));
     clearErrors(gameForm);
     fresh();
+    $("[data-sent]").replaceChildren();
     const now = local(Date.now(), state.pool.time_zone);
     gameForm.elements.day.value = now.day;
     gameForm.elements.ended.value = now.time;
@@ -846,9 +849,9 @@ function desk(root) {
       if (state.pool.system !== "spades") return el("li", {}, el("b", { dir: "auto" }, name));
       const now = () => ({ at: new Date().toISOString() });
       const button = quit
-        ? el("button", { type: "button", class: "quiet", on: { click: () => act(() => call("POST", `${path}/quits/${player}/return`, { json: now() })) } }, say("back", { name }))
-        : el("button", { type: "button", class: "quiet", on: { click: () => act(() => call("POST", `${path}/quits`, { json: { player, ...now() } })) } }, say("quit", { name }));
-      return el("li", {}, el("b", { dir: "auto" }, name), quit ? el("span", { class: "when" }, say("quit-at", { name: "", time: local(Date.parse(quit.at), zone).time }).trim()) : null, button);
+        ? el("button", { type: "button", class: "quiet", "aria-label": say("back", { name }), on: { click: () => act(() => call("POST", `${path}/quits/${player}/return`, { json: now() })) } }, say("is-back"))
+        : el("button", { type: "button", class: "quiet", "aria-label": say("quit", { name }), on: { click: () => act(() => call("POST", `${path}/quits`, { json: { player, ...now() } })) } }, say("quits"));
+      return el("li", {}, el("b", { dir: "auto" }, name), quit ? el("span", { class: "when" }, say("quit-at", { time: local(Date.parse(quit.at), zone).time })) : null, button);
     });
     const split = line.teams ? [people.slice(0, 2), people.slice(2)] : [people];
     form.append(
@@ -859,6 +862,12 @@ function desk(root) {
       el("p", { class: "buttons" }, el("button", {}, say("finish")),
         el("button", { type: "button", class: "quiet", on: { click: () => { keepTables(tables().filter((table) => table.id !== found.game_id)); form.remove(); } } }, say("forget"))),
     );
+    const why = el("input", { maxlength: "500" });
+    form.append(el("details", {}, el("summary", {}, say("void")), el("label", {}, say("void-why"), why),
+      el("p", {}, el("button", { type: "button", class: "quiet", on: { click: () => {
+        if (!why.value.trim()) return why.focus();
+        return act(() => call("POST", `${path}/void`, { json: { reason: why.value.trim() } }));
+      } } }, say("void")))));
     const day = local(Date.parse(found.started_at), zone);
     const sheet = new Sheet(holder, { lineUp: false, seats, times: (input, errors) => {
       const times = instants(input.value < day.time ? dayAfter(day.day) : day.day, input.value, zone);
@@ -1013,7 +1022,14 @@ function desk(root) {
   function showReport(report) {
     const toDo = report.bad;
     const good = report.new + report.corrected;
-    const need = toDo === 0 ? say("need-0") : toDo === 1 ? say("need-1") : say("need", { count: toDo });
+    const wide = report.questions.filter(({ code }) => code === "date-order" || code === "round-dates");
+    const waits = (row) => row.status === "bad" && (row.errors.length || row.questions.some((key) => !wide.some((question) => question.key === key)));
+    const rows = report.complete ? report.games.filter(waits).length : toDo;
+    const need = [
+      wide.length ? say("need-answer") : null,
+      rows === 1 ? say("need-1") : rows ? say("need", { count: rows }) : null,
+      toDo ? null : say("need-0"),
+    ].filter(Boolean).join(", ");
     const counts = ["new", "unchanged", "corrected", "skipped", "bad"].filter((name) => report[name]);
     const box = $("#report");
     const changed = () => { $("[data-again]", box).hidden = false; $("[data-confirm]", box).hidden = true; };
