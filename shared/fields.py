@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -24,6 +24,19 @@ def path_text(steps: Sequence[str | int]) -> str:
         else:
             text += f".{step}" if text else step
     return text
+
+
+def mentions(body: Any, text: str, steps: tuple[str | int, ...] = ()) -> Iterator[str]:
+    """The paths at which a body has a text (an id: without regard to case)."""
+    if isinstance(body, str):
+        if body.strip().lower() == text:
+            yield path_text(steps)
+    elif isinstance(body, list):
+        for number, entry in enumerate(body):
+            yield from mentions(entry, text, (*steps, number))
+    elif isinstance(body, Mapping):
+        for name, entry in body.items():
+            yield from mentions(entry, text, (*steps, name))
 
 
 def _steps(location: Sequence[str | int], body: Any, absent: bool) -> tuple[tuple[str | int, ...], bool]:

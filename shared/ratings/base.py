@@ -318,6 +318,11 @@ class LiveSystem(Protocol):
         """A parsed result with the quits and substitutes of the live game where it says nothing of them."""
         ...
 
+    def with_live_line_up(self, line_up: Any, content: Content, settings: Settings) -> Normalised:
+        """A parsed line-up of a running game with the live game's quits, and its substitutes where it says nothing of
+        them. Raises RuleError."""
+        ...
+
     def quits(self, game: Game, settings: Settings) -> Sequence[Any]:
         """The quits that count: objects with ``player``, ``at`` and ``rated``."""
         ...

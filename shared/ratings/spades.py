@@ -184,9 +184,10 @@ class SpadesResult(_Strict):
 
 
 class SpadesLineUp(_Strict):
-    """Who sits down, as a club sends it."""
+    """Who sits down, as a club sends it; while the game runs, also who took the seat of a quitter."""
 
     teams: Teams
+    substitutes: list[SpadesSubstitute] | None = Field(default=None, max_length=32)
 
 
 class SpadesStart(_Strict):
@@ -489,10 +490,12 @@ def _substitute_error(
     return None
 
 
-def _checked_substitutes(result: SpadesResult, quitters: set[str], errors: list[FieldError]) -> list[dict[str, Any]]:
+def _checked_substitutes(
+    result: SpadesResult | SpadesLineUp, quitters: set[str], errors: list[FieldError]
+) -> list[dict[str, Any]]:
     seated = [player for team in result.teams for player in team]
     found: set[tuple[str, str, bool]] = set()
-    for number, substitute in enumerate(result.substitutes):
+    for number, substitute in enumerate(result.substitutes or ()):
         path = f"substitutes[{number}]"
         error = _substitute_error(path, substitute.seat, substitute.player, substitute.robot, seated, quitters)
         key = (substitute.seat, substitute.player or "", substitute.robot)
@@ -615,15 +618,34 @@ class Spades:
         return Normalised(content, tuple(warnings))
 
     def normalise_line_up(self, line_up: BaseModel, settings: Settings) -> Normalised:
-        """Check who sits down. Raises RuleError (``player-twice``)."""
+        """Check who sits down. Raises RuleError (``player-twice``; ``substitute-without-quit``: so far nobody has)."""
+        return self._line_up(line_up, settings, {})
+
+    def with_live_line_up(self, line_up: SpadesLineUp, content: Content, settings: Settings) -> Normalised:
+        """The line-up of a running game: the quits so far of those who sit there, and its substitutes, or those so far.
+
+        Raises:
+            RuleError: ``player-twice``; for substitutes that are named ``seat-unknown``, ``substitute-without-quit``,
+                ``substitute-player-or-robot``, ``substitute-seated``, ``substitute-twice``.
+        """
+        return self._line_up(line_up, settings, content)
+
+    def _line_up(self, line_up: BaseModel, settings: Settings, live: Content) -> Normalised:
         if not isinstance(line_up, SpadesLineUp):
             raise TypeError("the line-up of a Spades game is a SpadesLineUp")
         _settings(settings)
         errors: list[FieldError] = []
         teams = _checked_teams(line_up.teams, errors)
+        seated = {player for team in teams for player in team}
+        quits = [quit_ for quit_ in live.get("quits", ()) if quit_["player"] in seated]
+        gone = {quit_["player"] for quit_ in quits}
+        if line_up.substitutes is not None:
+            substitutes = _checked_substitutes(line_up, gone, errors)
+        else:
+            substitutes = [s for s in live.get("substitutes", ()) if s["for"] in gone and s["player"] not in seated]
         if errors:
             raise RuleError(errors)
-        return Normalised({"teams": teams})
+        return Normalised(_content({"teams": teams}, quits=quits, substitutes=substitutes))
 
     def with_quit(self, content: Content, player: str, at: int, started_at: int | None = None) -> Content:
         """The content (with handles, not server ids) of an open game after a quit at ``at`` (microseconds).

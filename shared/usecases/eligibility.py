@@ -1,27 +1,38 @@
 """Who may play ranked: checked at the door, against what is rated and waiting at that time; never again by a replay.
 
-The door keeps one item per player and pool: the bans that his quits brought (one attribute a game), the open games he
+The door keeps one item per player and pool: the quits that bring bans (one attribute a game), the open games he
 sits in, his unrated games, and what he said of ``rank_me``. They are written in the transaction of what causes them.
+How long a ban lasts is not kept: it follows from the rules that are in force at its date, as they are now. Records that
+were merged are one person, so the doors of all their handles count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from shared.fields import mentions
 from shared.ledger import calendar
 from shared.ledger.order import iso
 from shared.ledger.rules import in_force
 from shared.problems import BadField, invalid
-from shared.ratings.base import MICROSECONDS, Game, LiveSystem
+from shared.ratings.base import MICROSECONDS, Game, LiveSystem, Rating, RuleError, StakeSystem
 from shared.store import keys, people
+from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.table import Item, Key, Operation, Update
 from shared.usecases.context import Context
 
 BAN = "ban:"
 OPEN = "open:"
+DAY = 86_400 * MICROSECONDS
+OPT_OUT_BAN_DAYS = "opt_out_ban_days"
+"""The setting of rule systems in which a player can leave the ranking (``rank_me``)."""
+
+Refs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -32,94 +43,199 @@ class Ban:
     until: int
 
 
+@dataclass
+class Door:
+    """What the door knows of a person in a pool."""
+
+    quits: list[tuple[int, int]] = field(default_factory=list)
+    """(when, start of the game) of rated quits."""
+    open_games: Refs = field(default_factory=list)
+    """(club, game id) of the open rated games he sits in."""
+    regular_games: int = 0
+    """Finished unrated games."""
+    left_at: int | None = None
+    """When he last left the ranking."""
+    back_at: int | None = None
+    """When he joined it again since; None: he has not."""
+
+    def off(self, at: int) -> bool:
+        """Whether he had left the ranking at an instant."""
+        return self.left_at is not None and self.left_at <= at and (self.back_at is None or at < self.back_at)
+
+
 def has_door(pool: Pool) -> bool:
     """Whether the pool's rule system keeps anybody out at the door."""
     return isinstance(pool.system, LiveSystem)
 
 
-def bans_of(door: Mapping[str, Any]) -> list[Ban]:
-    """All bans an item of the door tells of."""
-    found = []
-    for name, value in door.items():
-        if name.startswith(BAN):
-            since, until = value.split(",")
-            found.append(Ban(int(since), int(until)))
-    if door.get("opt_out_until"):
-        found.append(Ban(door["rank_me_at"], door["opt_out_until"]))
+def door_of(items: Iterable[Mapping[str, Any]]) -> Door:
+    """What the items of a person's handles say together."""
+    door = Door()
+    for item in items:
+        for name, value in item.items():
+            if name.startswith(BAN):
+                at, started = value.split(",")
+                door.quits.append((int(at), int(started)))
+            elif name.startswith(OPEN):
+                club, game_id = name.removeprefix(OPEN).split(":")
+                door.open_games.append((club, game_id))
+        door.regular_games += item.get("regular_games", 0)
+        left = item.get("left_at")
+        if left is not None and (door.left_at is None or left > door.left_at):
+            door.left_at, door.back_at = left, item.get("back_at")
+    return door
+
+
+def doors(ctx: Context, pool: Pool, handles: Iterable[str], ahead: Mapping[Key, Item]) -> dict[str, Door]:
+    """The doors of these players, those of handles merged with theirs included.
+
+    Args:
+        ahead: items read before: the handles', and the doors' where there are any.
+    """
+    wanted = list(handles)
+    same = {h: people.same_as(ahead.get(keys.handle(h), {})) for h in wanted}
+    missing = {keys.door(other, pool.id) for others in same.values() for other in others}
+    found = {**ahead, **ctx.table.batch_get(missing)} if missing else ahead
+    return {h: door_of(found.get(keys.door(other, pool.id), {}) for other in (h, *same[h])) for h in wanted}
+
+
+def read_ahead(ctx: Context, pool: Pool, handles: Iterable[str]) -> dict[Key, Item]:
+    """The items that ``doors`` needs of these players. One round trip."""
+    wanted = list(handles)
+    return ctx.table.batch_get([*(keys.handle(h) for h in wanted), *(keys.door(h, pool.id) for h in wanted)])
+
+
+def settings_at(pool: Pool, at: int) -> Any:
+    """The settings in force at an instant; before the first rules, those."""
+    return pool.rules[in_force(pool.rules, at) or 0].settings
+
+
+def opt_out_end(pool: Pool, left_at: int) -> int:
+    """Until when somebody who left the ranking stays out."""
+    return left_at + int(getattr(settings_at(pool, left_at), OPT_OUT_BAN_DAYS)) * DAY
+
+
+def bans_of(pool: Pool, door: Door) -> list[Ban]:
+    """All bans, by the rules as they are now."""
+    found = [
+        Ban(at, at + settings_at(pool, started).quit_ban_minutes * 60 * MICROSECONDS) for at, started in door.quits
+    ]
+    if door.left_at is not None:
+        found.append(Ban(door.left_at, opt_out_end(pool, door.left_at)))
     return found
 
 
-def open_games_of(door: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The open rated games a player sits in: (club, game id)."""
-    return [(n.split(":")[1], n.split(":", 2)[2]) for n in door if n.startswith(OPEN)]
-
-
-def _settings(pool: Pool, game: Game) -> Any:
-    number = in_force(pool.rules, game.started_at)
-    return pool.rules[number or 0].settings
-
-
+# -- new games -----------------------------------------------------------------------------------------------------
 def check(
-    ctx: Context, pool: Pool, game: Game, handles: Mapping[str, str], ahead: Mapping[Key, Item]
+    ctx: Context,
+    pool: Pool,
+    game: Game,
+    handles: Mapping[str, str],
+    ahead: Mapping[Key, Item],
+    body: Mapping[str, Any] | None = None,
 ) -> list[Operation]:
     """Refuse a rated game whose players may not play it; the door's own writes for one that is accepted.
 
     Args:
         handles: handle → server-made id of everybody in the game.
         ahead: items read before, the door's among them where the body named the players.
+        body: ``{"result": ...}`` or ``{"line_up": ...}`` as it was sent, to name the wrong fields in it.
 
     Raises:
         Problem: 422 naming the rule, the player and, for a ban, the time it ends.
     """
-    _refuse_erased(handles, ahead)
-    if not has_door(pool):
-        return []
-    doors = {h: ahead.get(keys.door(h, pool.id), {}) for h in handles}
+    _refuse_erased(handles, ahead, body)
     if game.rated:
-        _refuse(ctx, pool, game, handles, doors)
+        by_sid = {sid: handle for handle, sid in handles.items()}
+        seats = [by_sid[sid] for sid in pool.system.players(game.content)]
+        _raise_for(
+            [
+                *(_refusals(ctx, pool, game, handles, seats, ahead, body) if has_door(pool) else []),
+                *_entry(ctx, pool, game, handles, body),
+            ]
+        )
     return after_change(pool, None, game, ctx, handles)
 
 
-def _refuse_erased(handles: Mapping[str, str], ahead: Mapping[Key, Item]) -> None:
+def check_change(
+    ctx: Context, pool: Pool, old: Game, new: Game, handles: Mapping[str, str], body: Mapping[str, Any] | None
+) -> None:
+    """Refuse a correction that brings somebody into a ranked game who may not play it.
+
+    Whoever sat in the rated game before was let in then, and is not asked again. Raises Problem 422.
+    """
+    if not new.rated:
+        return
+    system = pool.system
+    by_sid = {sid: handle for handle, sid in handles.items()}
+    before = set(system.players(old.content)) if old.rated else set()
+    seats = [by_sid[sid] for sid in system.players(new.content) if sid not in before]
+    if not seats:
+        return
+    errors: list[BadField] = []
+    if has_door(pool):
+        errors += _refusals(ctx, pool, new, handles, seats, read_ahead(ctx, pool, seats), body)
+    _raise_for([*errors, *_entry(ctx, pool, new, handles, body)])
+
+
+def _raise_for(errors: Sequence[BadField]) -> None:
+    if errors:
+        raise invalid(errors, "Not everybody may play this ranked game. It can be sent as an unrated one.")
+
+
+def _where(body: Mapping[str, Any] | None, game: Game, handle: str) -> str:
+    """The path of a player in the body."""
+    below = "line_up" if game.finished_at is None else "result"
+    return next(mentions(body, handle), below) if body is not None else below
+
+
+def _refuse_erased(handles: Mapping[str, str], ahead: Mapping[Key, Item], body: Mapping[str, Any] | None) -> None:
     """The pseudonym of an erased person is no player any more; old games keep it, new ones may not take it up."""
     erased = [h for h in handles if ahead.get(keys.handle(h), {}).get("erased")]
     if erased:
-        raise invalid([BadField("", "erased-player", f"{h} was erased and plays no more.") for h in erased])
+        raise invalid(
+            [
+                BadField(next(mentions(body or {}, h), ""), "erased-player", f"{h} was erased and plays no more.")
+                for h in erased
+            ]
+        )
 
 
-def _refuse(
-    ctx: Context, pool: Pool, game: Game, handles: Mapping[str, str], doors: Mapping[str, Mapping[str, Any]]
-) -> None:
-    settings = _settings(pool, game)
-    wants = settings.eligibility
-    below = "line_up" if game.finished_at is None else "result"
-    by_sid = {sid: handle for handle, sid in handles.items()}
-    seats = [by_sid[sid] for sid in pool.system.players(game.content)]
+def _refusals(
+    ctx: Context,
+    pool: Pool,
+    game: Game,
+    handles: Mapping[str, str],
+    seats: Sequence[str],
+    ahead: Mapping[Key, Item],
+    body: Mapping[str, Any] | None,
+) -> list[BadField]:
+    """Why these players may not play this game."""
+    wants = settings_at(pool, game.started_at).eligibility
     known = people.persons(ctx.table, [handles[h] for h in seats]) if wants.registered else {}
+    found = doors(ctx, pool, seats, ahead)
     errors: list[BadField] = []
     for handle in seats:
-        door = doors[handle]
-        for ban in bans_of(door):
-            if ban.since <= game.started_at < ban.until:
-                text = f"{handle} is banned from ranked games until {iso(ban.until)}."
-                errors.append(BadField(below, "banned", text))
-                break
-        if wants.rank_me and door.get("rank_me") is False:
-            errors.append(BadField(below, "rank-me-off", f"{handle} has switched rank_me off."))
-        minimum, played = wants.minimum_regular_games or 0, door.get("regular_games", 0)
-        if played < minimum:
-            text = f"{handle} has played {played} regular (unrated) games; ranked games need {minimum}."
-            errors.append(BadField(below, "minimum-regular-games", text))
+        door, where = found[handle], _where(body, game, handle)
+        ends = [ban.until for ban in bans_of(pool, door) if ban.since <= game.started_at < ban.until]
+        if ends:
+            text = f"{handle} is banned from ranked games until {iso(max(ends))}."
+            errors.append(BadField(where, "banned", text))
+        if wants.rank_me and door.off(game.started_at):
+            errors.append(BadField(where, "rank-me-off", f"{handle} has switched rank_me off."))
+        minimum = wants.minimum_regular_games or 0
+        if door.regular_games < minimum:
+            text = f"{handle} has played {door.regular_games} regular (unrated) games; ranked games need {minimum}."
+            errors.append(BadField(where, "minimum-regular-games", text))
         if wants.registered and not _registered(pool, known.get(handles[handle]), game.started_at):
-            errors.append(BadField(below, "not-registered", f"{handle} is not a registered player."))
+            errors.append(BadField(where, "not-registered", f"{handle} is not a registered player."))
     if wants.no_robots_at_start and isinstance(pool.system, LiveSystem):
+        by_sid = {sid: handle for handle, sid in handles.items()}
         for seat in pool.system.robots_at_start(game.content, game.started_at):
-            text = (
-                f"A robot had the seat of {by_sid.get(seat, seat)} from the start; ranked games begin without robots."
-            )
-            errors.append(BadField(below, "robot-at-start", text))
-    if errors:
-        raise invalid(errors, "Not everybody may play this ranked game. It can be sent as an unrated one.")
+            handle = by_sid[seat]
+            text = f"A robot had the seat of {handle} from the start; ranked games begin without robots."
+            errors.append(BadField(_where(body, game, handle), "robot-at-start", text))
+    return errors
 
 
 def _registered(pool: Pool, person: people.Person | None, at: int) -> bool:
@@ -128,15 +244,83 @@ def _registered(pool: Pool, person: people.Person | None, at: int) -> bool:
     return person.registered_on <= calendar.day_of(at, pool.time_zone).isoformat()
 
 
+# -- entry limits --------------------------------------------------------------------------------------------------
+def _entry(
+    ctx: Context, pool: Pool, game: Game, handles: Mapping[str, str], body: Mapping[str, Any] | None
+) -> list[BadField]:
+    """Whom the limits of the pool, or of this game, keep out: by what is rated now, as of the start of the game."""
+    system, settings = pool.system, settings_at(pool, game.started_at)
+    if not isinstance(system, StakeSystem) or not system.has_entry_limits(game.content, settings):
+        return []
+    by_sid = {sid: handle for handle, sid in handles.items()}
+    ratings = _ratings_at_start(ctx, pool, game)
+    content = pool.system.translate(game.content, lambda sid: by_sid[sid])
+    seats = pool.system.players(content)
+    errors = system.entry_errors(content, {by_sid[sid]: rating for sid, rating in ratings.items()}, settings)
+    return [
+        BadField(_where(body, game, seats[int(e.field.removeprefix("players[").removesuffix("]"))]), e.code, e.message)
+        for e in errors
+    ]
+
+
+def _ratings_at_start(ctx: Context, pool: Pool, game: Game) -> dict[str, Rating]:
+    from shared.usecases import rating
+
+    cursor = rated_store.read_cursor(ctx.table, pool.id)
+    return rating.ratings_at(ctx, pool, cursor, pool.system.players(game.content), game.started_at)
+
+
+# -- leaving the ranking in a running game -------------------------------------------------------------------------
+def with_leavers(
+    ctx: Context, pool: Pool, game: Game, handles: Mapping[str, str], ahead: Mapping[Key, Item]
+) -> tuple[Game, list[dict[str, str]]]:
+    """The game with a quit of every player who left the ranking while it ran and is not said to have quit before.
+
+    Leaving the ranking in a running game is a quit first; so a game that is sent afterwards has it too.
+
+    Returns:
+        the game, and a warning for each quit that was added.
+    """
+    system, finished = pool.system, game.finished_at
+    if not isinstance(system, LiveSystem) or not game.rated or game.void or finished is None:
+        return game, []
+    by_sid = {sid: handle for handle, sid in handles.items()}
+    seats = [by_sid[sid] for sid in pool.system.players(game.content)]
+    warnings: list[dict[str, str]] = []
+    for handle, door in doors(ctx, pool, seats, ahead).items():
+        if door.left_at is None or not game.started_at < door.left_at <= finished:
+            continue
+        changed = leave(pool, game, by_sid, handle, door.left_at)
+        if changed is not game:
+            game = changed
+            text = f"{handle} left the ranking during this game, which counts as quitting it."
+            warnings.append({"field": "result.quits", "code": "rank-me-off-quit", "message": text})
+    return game, warnings
+
+
+def leave(pool: Pool, game: Game, by_sid: Mapping[str, str], handle: str, at: int) -> Game:
+    """The game after a player has quit it at ``at``; the game itself when he had quit before and was not back."""
+    system = pool.system
+    if not isinstance(system, LiveSystem):
+        return game
+    to_sid = {h: sid for sid, h in by_sid.items()}
+    content = pool.system.translate(game.content, lambda sid: by_sid[sid])
+    try:
+        quitted = system.with_quit(content, handle, at, game.started_at)
+    except RuleError:
+        return game
+    if quitted == content:
+        return game
+    return msgspec.structs.replace(game, content=pool.system.translate(quitted, lambda h: to_sid[h]))
+
+
+# -- what games write at the door ----------------------------------------------------------------------------------
 def _bans(pool: Pool, game: Game | None) -> dict[str, str]:
-    """Server-made id → ban that a game's quits bring."""
+    """Server-made id → ban that a game's quits bring: when, and the start of the game, whose rules say how long."""
     if game is None or not game.rated or game.void or not isinstance(pool.system, LiveSystem):
         return {}
-    settings = _settings(pool, game)
-    length = settings.quit_ban_minutes * 60 * MICROSECONDS
-    if not length:
-        return {}
-    return {q.player: f"{q.at},{q.at + length}" for q in pool.system.quits(game, settings) if q.rated}
+    quits = pool.system.quits(game, settings_at(pool, game.started_at))
+    return {q.player: f"{q.at},{game.started_at}" for q in quits if q.rated}
 
 
 def _sits_open(pool: Pool, game: Game | None) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from shared.fields import bad_fields, path_text
+from shared.fields import bad_fields, mentions
 from shared.ledger.events import Event, What, event_id
 from shared.ledger.explain import changes_of, translate_players
 from shared.ledger.fold import Rated
@@ -180,25 +180,14 @@ def parse_content(
         raise invalid(bad_fields(error, raw, below)) from None
     try:
         if below == "line_up":
+            if live is not None and isinstance(system, LiveSystem):
+                return system.with_live_line_up(parsed, live, settings)
             return system.normalise_line_up(parsed, settings)
         if live is not None and isinstance(system, LiveSystem):
             parsed = system.with_live(parsed, live)
         return system.normalise(parsed, settings, started_at, finished_at or started_at)
     except RuleError as error:
         raise invalid(_rule_fields(error, below)) from None
-
-
-def _paths(raw: Any, player: str, steps: tuple[str | int, ...] = ()) -> Iterator[str]:
-    """Where a player is named in a raw body."""
-    if isinstance(raw, str):
-        if raw.strip().lower() == player:
-            yield path_text(steps)
-    elif isinstance(raw, list):
-        for number, entry in enumerate(raw):
-            yield from _paths(entry, player, (*steps, number))
-    elif isinstance(raw, Mapping):
-        for name, entry in raw.items():
-            yield from _paths(entry, player, (*steps, name))
 
 
 @dataclass
@@ -211,6 +200,8 @@ class Checked:
     registrations: list[Operation] = field(default_factory=list)
     handles: dict[str, str] = field(default_factory=dict)
     """handle → server-made id."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """``{"result": ...}`` or ``{"line_up": ...}`` as it was sent, to name wrong fields in it."""
 
 
 def _times(ctx: Context, pool: Pool, draft: GameDraft) -> tuple[int, int | None, int]:
@@ -284,7 +275,8 @@ def check(
         content=system.translate(content, lambda h: sids[h]),
     )
     warnings = [{"field": f"{below}.{w.field}", "code": w.code, "message": w.message} for w in normal.warnings]
-    return Checked(game, draft.note, warnings, registrations, sids)
+    game, more = eligibility.with_leavers(ctx, pool, game, sids, found)
+    return Checked(game, draft.note, warnings + more, registrations, sids, {below: raw})
 
 
 def _people(
@@ -303,7 +295,7 @@ def _people(
         BadField(path, "unknown-player", f"There is no player {handle!r}; register the player first.")
         for handle in mentioned
         if handle not in sids
-        for path in (list(_paths({below: raw}, handle)) or [below])
+        for path in (list(mentions({below: raw}, handle)) or [below])
     ]
     if errors:
         raise invalid(errors, "The game names players who are not registered.")
@@ -342,7 +334,7 @@ def submit(
     if item is not None:
         return _existing(ctx, pool, from_item(item), checked)
     fingerprint = fingerprint_of(pool.system, checked.game)
-    door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead)
+    door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead, checked.body)
     if preview:
         return previews.preview(ctx, pool, [event_of(ctx, checked.game, "finished", ctx.clock(), None)])
     write = first_revision(ctx, pool, club, checked, fingerprint, door, idem=idem.partition)
@@ -756,17 +748,20 @@ def correct(
     name = _handles_of(ctx, pool.system, game.content)
     live = pool.system.translate(game.content, lambda s: name.get(s, s)) if game.finished_at is None else None
     whole = merged(pool, stored, draft, name)
-    checked = check(ctx, pool, ref[0], whole, live, {})
+    checked = check(ctx, pool, ref[0], whole, live, _doors_ahead(ctx, pool, whole))
     new = msgspec.structs.replace(checked.game, club=ref[0], game_id=ref[1], revision=game.revision + 1)
     digest = digest_of(new, checked.note)
     if digest == stored.digest and not game.void and if_match in (game.revision, game.revision - 1):
         return Answer(200, read_stored(ctx, pool, stored))
+    eligibility.check_change(ctx, pool, game, new, checked.handles, checked.body)
     if if_match != game.revision:
         raise _another_revision(game.revision)
     if game.void:
         what: What = "revived"
     elif game.finished_at is None and new.finished_at is not None:
         what = "finished"
+    elif _only_substitutes(game, new):
+        what = "substituted"
     else:
         what = "corrected"
     return _replace(
@@ -782,6 +777,22 @@ def correct(
         preview=preview,
         preview_token=preview_token,
     )
+
+
+def _doors_ahead(ctx: Context, pool: Pool, draft: GameDraft) -> dict[Key, Item]:
+    """What the door knows of everybody a correction names."""
+    if not eligibility.has_door(pool):
+        return {}
+    raw = draft.result if draft.result is not None else draft.line_up
+    return eligibility.read_ahead(ctx, pool, sorted({t.lower() for t in _strings(raw) if len(t) <= 80})[:45])
+
+
+def _only_substitutes(old: Game, new: Game) -> bool:
+    """Whether an open game differs only in who sits in for those who quit: nobody's rating hangs on that."""
+    if new.finished_at is not None or "substitutes" not in {**old.content, **new.content}:
+        return False
+    one, two = ({k: v for k, v in g.content.items() if k != "substitutes"} for g in (old, new))
+    return one == two and msgspec.structs.replace(old, revision=new.revision, content=new.content) == new
 
 
 def _another_revision(revision: int) -> Problem:

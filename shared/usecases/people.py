@@ -13,24 +13,21 @@ from pydantic import BaseModel, ValidationError
 from shared.fields import bad_fields
 from shared.ledger.events import Event, event_id
 from shared.ledger.order import iso
-from shared.ledger.rules import in_force
 from shared.problems import BadField, Problem, forbidden, invalid, not_found
 from shared.ratings.base import MICROSECONDS, RuleError
 from shared.store import keys, ledger, people, rated
 from shared.store.people import Person
 from shared.store.pools import Pool
 from shared.store.table import Busy, ConditionFailed, Item, Operation, Update
+from shared.usecases import eligibility, leaving
 from shared.usecases.context import Context
 from shared.usecases.pools import republish
 
 ATTEMPTS = 3
 SID_LENGTH = 12
 TOKEN = 12
-DAY = 86_400 * MICROSECONDS
 FUTURE = 10 * 60 * MICROSECONDS
 """Clocks of clients may be wrong by so much."""
-OPT_OUT_BAN_DAYS = "opt_out_ban_days"
-"""The setting of rule systems in which a player can leave the ranking (``rank_me``)."""
 TRANSACTION_POOLS = 40
 """Pools whose pages a change of a person touches, told in the same transaction; the rest right after it."""
 
@@ -205,28 +202,41 @@ def _member(person: Person, pool: Pool) -> Update:
     return Update((keys.memberships(person.sid), pool.id), "SET #pool = :pool", {"pool": pool.id})
 
 
-def set_rank_me(ctx: Context, pool: Pool, person: Person, on: bool, at: int | None) -> dict[str, Any]:
+def set_rank_me(ctx: Context, pool: Pool, person: Person, on: bool, at: int | None, by: str) -> dict[str, Any]:
     """Take part in the ranking, or leave it: leaving resets the rating at that moment and bans for some days.
+
+    Whoever leaves in the middle of a game has quit it first.
+
+    Args:
+        at: since when; None: now.
+        by: the club that says so.
 
     Raises:
         Problem: 422 where the rules know no such thing or ``at`` lies in the future; 409 while the ban lasts.
     """
     now = ctx.clock()
     when = now if at is None else at
-    if OPT_OUT_BAN_DAYS not in pool.system.settings_model.model_fields:
+    if eligibility.OPT_OUT_BAN_DAYS not in pool.system.settings_model.model_fields:
         raise invalid([BadField("rank_me", "no-rank-me", "The rules of this pool have no such switch.")])
     if when > now + FUTURE:
         raise invalid([BadField("at", "in-the-future", "This is more than 10 minutes in the future.")])
+    refuse_merged(ctx, person)
     for _ in range(ATTEMPTS):
-        door = _door(ctx, person.handle, pool)
-        if door.get("rank_me") is on and (at is None or door.get("rank_me_at") == at):
-            return _rank_me(person, pool, door)
-        until = door.get("opt_out_until")
+        item = _door(ctx, person.handle, pool)
+        if item.get("rank_me") is on and (at is None or item.get("rank_me_at") == at):
+            return _rank_me(person, pool, item)
+        left = item.get("left_at")
+        until = eligibility.opt_out_end(pool, left) if left is not None else None
         if on and until is not None and when < until:
             detail = f"This player left the ranking and may join it again at {iso(until)}."
             raise Problem(409, "opted-out", detail, extra={"until": iso(until)})
-        values = {"rank_me": on, "rank_me_at": when, "opt_out_until": until if on else _ban_end(pool, when)}
-        known = door.get("rank_version", 0)
+        values: dict[str, Any] = {"rank_me": on, "rank_me_at": when}
+        if not on:
+            leaving.leave_games(ctx, pool, person, when, by)
+            values |= {"left_at": when, "back_at": None}
+        elif left is not None and item.get("back_at") is None:
+            values["back_at"] = when
+        known = item.get("rank_version", 0)
         event = Event(
             id=event_id(now, ctx.token(TOKEN)),
             kind="rank-me",
@@ -237,23 +247,17 @@ def set_rank_me(ctx: Context, pool: Pool, person: Person, on: bool, at: int | No
         )
         remember = _remember(person.handle, pool, "rank_version", known, values)
         if _store(ctx, pool, [remember, *ledger.append(pool.id, event)]):
-            return _rank_me(person, pool, values)
+            return _rank_me(person, pool, {**item, **values})
     raise Busy("rank_me")
 
 
-def _ban_end(pool: Pool, at: int) -> int | None:
-    number = in_force(pool.rules, at)
-    settings = pool.rules[number if number is not None else 0].settings
-    days = int(getattr(settings, OPT_OUT_BAN_DAYS))
-    return at + days * DAY if days else None
-
-
 def _rank_me(person: Person, pool: Pool, door: Item) -> dict[str, Any]:
-    until = door.get("opt_out_until")
+    left = door.get("left_at")
+    until = eligibility.opt_out_end(pool, left) if left is not None and not door["rank_me"] else None
     return {
         "pool": pool.id,
         "player": person.handle,
         "rank_me": door["rank_me"],
         "at": iso(door["rank_me_at"]),
-        "opted_out_until": iso(until) if until is not None and not door["rank_me"] else None,
+        "opted_out_until": iso(until) if until is not None and until > door["rank_me_at"] else None,
     }

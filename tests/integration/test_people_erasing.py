@@ -105,7 +105,7 @@ def test_nothing_revives_an_erased_person(ladder: Ladder) -> None:
     assert ladder.post("/v1/pools/duels/games", again).status == 409
     assert ladder.get("/v1/players/zora77", status=404)
     body = ladder.send("duels", "g9", duel(pseudonym, "anna"), at(9), status=422)
-    assert fields(body) == [("", "erased-player")]
+    assert fields(body) == [("result.players[0]", "erased-player")]
     put = ladder.system.request("PUT", f"/v1/players/{pseudonym}", json={"name": "Zora"}, key=ladder.key)
     assert (put.status, put.body["code"]) == (409, "erased")
     # Who registers under the old handle is somebody new.

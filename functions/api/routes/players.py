@@ -117,4 +117,4 @@ def put_player_in_pool(request: Request) -> Answer:
     body = request.model(models.PlayerInPoolBody, pool=pool)
     if body.start is not None:
         return Answer(200, people.set_start(request.ctx, pool, person, body.start))
-    return Answer(200, people.set_rank_me(request.ctx, pool, person, bool(body.rank_me), body.at))
+    return Answer(200, people.set_rank_me(request.ctx, pool, person, bool(body.rank_me), body.at, request.club))
