@@ -278,9 +278,11 @@ class Fold:
             if isinstance(subject, tuple) and not isinstance(subject, Reset):
                 game, _, players, told, _ = subject
                 if tick[1] == SNAPSHOT:
-                    self._take_down(game, players)
+                    ref = (game.club, game.game_id)
+                    if ref not in self._starts:  # else somebody quit at the very start: rated by what stood before that
+                        self._take_down(game, players)
                     if game.finished_at is None:
-                        start = self._starts[(game.club, game.game_id)]
+                        start = self._starts[ref]
                         yield Opened(told, [start[p] for p in players], order(*tick[:7]))
                     continue
                 try:
