@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import compress
+from operator import lt
 from typing import Any
 
 import msgspec
@@ -43,7 +44,20 @@ class Plain:
     Lists of what recurs (``ids``, ``kinds``, ``labels``), and columns with one number per game that point into them.
     """
 
-    __slots__ = ("at", "game_ids", "ids", "kind", "kinds", "label", "labels", "rounds", "seats", "sequences", "width")
+    __slots__ = (
+        "_game_ids",
+        "_joined",
+        "at",
+        "ids",
+        "kind",
+        "kinds",
+        "label",
+        "labels",
+        "rounds",
+        "seats",
+        "sequences",
+        "width",
+    )
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -59,7 +73,28 @@ class Plain:
         self.rounds = array("I")
         """0: none; else the round plus 1."""
         self.sequences = array("I")
-        self.game_ids: list[str] = []
+        self._game_ids: list[str] | None = []
+        self._joined = ""
+
+    @property
+    def game_ids(self) -> list[str]:
+        """The clubs' ids of the games."""
+        if self._game_ids is None:
+            self._game_ids = self._joined.split("\n")
+        return self._game_ids
+
+    @game_ids.setter
+    def game_ids(self, game_ids: list[str]) -> None:
+        self._game_ids = game_ids
+
+    @property
+    def joined(self) -> str:
+        """The same as one text, by line ends: made lists of only where somebody asks."""
+        return self._joined if self._game_ids is None else "\n".join(self._game_ids)
+
+    @joined.setter
+    def joined(self, joined: str) -> None:
+        self._joined, self._game_ids = joined, None
 
     def __len__(self) -> int:
         return len(self.at)
@@ -114,10 +149,10 @@ class Plain:
 
     def _sort(self) -> None:
         at = self.at
-        if all(map(int.__lt__, at, at[1:])):
+        if all(map(lt, at, at[1:])):
             return
         keys = [self.tick(number) for number in range(len(at))]
-        if all(map(tuple.__lt__, keys, keys[1:])):
+        if all(map(lt, keys, keys[1:])):
             return
         order = sorted(range(len(at)), key=keys.__getitem__)
         self.at = array("q", map(self.at.__getitem__, order))
@@ -200,7 +235,7 @@ def merged(parts: Sequence[Plain]) -> Plain:
             column.extend(map(people.__getitem__, seats))
         whole.rounds.extend(part.rounds)
         whole.sequences.extend(part.sequences)
-        whole.game_ids += part.game_ids
+    whole.joined = "\n".join(part.joined for part in parts if len(part))
     whole._sort()
     return whole
 
@@ -236,7 +271,7 @@ def apart(
 def without(plain: Plain, told_again: AbstractSet[GameRef]) -> Plain:
     """Only the games that were not told again elsewhere."""
     again = {game_id for _, game_id in told_again}
-    if again.isdisjoint(plain.game_ids):
+    if not again or again.isdisjoint(plain.game_ids):
         return plain
     clubs = [label[0] for label in plain.labels]
     mask = [

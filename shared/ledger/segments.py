@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress
-from operator import sub
+from operator import add, sub
 from typing import Any
 
 import msgspec
@@ -70,7 +70,8 @@ class Segment:
     """The games told as columns: each finished, told once, in played order."""
     accepted: array[int] = field(default_factory=lambda: array("q"))
     """When each of them was accepted."""
-    tokens: Sequence[str] = ()
+    tokens: str = ""
+    """The random ends of their ids, by line ends."""
     rest: list[Event] = field(default_factory=list)
     """Every other event, by id."""
 
@@ -80,7 +81,7 @@ class Segment:
     def events(self, system: RuleSystem) -> Iterator[Event]:
         """Every event as it was accepted, in no particular order."""
         if self.plain is not None:
-            for number, (accepted, token) in enumerate(zip(self.accepted, self.tokens, strict=True)):
+            for number, (accepted, token) in enumerate(zip(self.accepted, self.tokens.split("\n"), strict=True)):
                 yield Event(event_id(accepted, token), "game", accepted, "finished", self.plain.game(system, number))
         yield from self.rest
 
@@ -93,7 +94,7 @@ class Segment:
         return Segment(
             None if self.plain is None else self.plain.kept(mask),
             array("q", compress(self.accepted, mask)),
-            list(compress(self.tokens, mask)),
+            "\n".join(compress(self.tokens.split("\n"), mask)),
             rest,
         )
 
@@ -131,7 +132,7 @@ def columnar(system: RuleSystem, events: Iterable[Event]) -> Segment:
             accepted.append(event.accepted_at)
             tokens.append(token)
     rest.sort(key=lambda e: e.id)
-    return Segment(builder.done() if accepted else None, accepted, tokens, rest)
+    return Segment(builder.done() if accepted else None, accepted, "\n".join(tokens), rest)
 
 
 def _bytes(column: array[int]) -> bytes:
@@ -168,8 +169,8 @@ def encode(segment: Segment) -> bytes:
             _bytes(plain.rounds),
             _bytes(plain.sequences),
             _bytes(array("q", map(sub, segment.accepted, plain.at))),
-            "\n".join(plain.game_ids),
-            "\n".join(segment.tokens),
+            plain.joined,
+            segment.tokens,
         )
     body = zlib.compress(_encoder.encode(_Body(len(segment), columns, segment.rest)), _LEVEL)
     return _MAGIC + hashlib.sha256(body).digest() + body
@@ -199,10 +200,9 @@ def decode(data: bytes) -> Segment:
         plain.kind, plain.label = _array("I", columns.kind, count), _array("I", columns.label, count)
         plain.seats = [_array("I", column, count) for column in columns.seats]
         plain.rounds, plain.sequences = _array("I", columns.rounds, count), _array("I", columns.sequences, count)
-        plain.game_ids = columns.game_ids.split("\n")
-        waited = _array("q", columns.accepted, count)
-        segment.accepted = array("q", map(int.__add__, plain.at, waited))
-        segment.tokens = columns.tokens.split("\n")
+        plain.joined = columns.game_ids
+        segment.accepted = array("q", map(add, plain.at, _array("q", columns.accepted, count)))
+        segment.tokens = columns.tokens
     if len(segment) != told.events:
         raise SegmentError("events are missing")
     return segment

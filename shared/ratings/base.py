@@ -15,7 +15,7 @@ Units used everywhere inside:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -392,7 +392,7 @@ class PlainBatch(NamedTuple):
     indexes: list[int]
     games: list[int]
     """Rated games so far; counted on where the system's rules ask for them."""
-    history: MutableSequence[float]
+    history: list[float]
     """Takes, per game, rating (and index, with ``plain_indexes``) of every seat before it, then after it."""
 
 
