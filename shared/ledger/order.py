@@ -10,8 +10,8 @@ START, CLOSING, RULES, RESET = 0, 1, 2, 4
 """Kinds at one instant come in this order: start ratings, closing, rule change, quit (3), reset, finish (5)."""
 KINDS = {START: "start", CLOSING: "closing", RULES: "rules", QUIT: "quit", RESET: "reset", FINISH: "game"}
 
-BEGINNING = -(2**55)
-"""Before everything (about the year 800 BC): where a carried-over start rating stands."""
+BEGINNING = -(2**56)
+"""Before everything (314 BC, before the first year that a date can have): where a carried-over start rating stands."""
 END = 2**55
 
 _OFFSET = 2**56
