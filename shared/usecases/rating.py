@@ -1102,7 +1102,7 @@ def _mark(
     if previous is not None and since == 0:
         mark = Checkpoint(closed.at, previous.key, moments)
     else:
-        key = f"checkpoints/{run.pool.id}/{closed.at + 2**55:016x}-{run.ctx.token(12)}"
+        key = f"checkpoints/{run.pool.id}/{closed.at - BEGINNING:016x}-{run.ctx.token(12)}"
         store.put_checkpoint(run.ctx.data, key, closed.states)
         mark = Checkpoint(closed.at, key, moments)
     marks.append(mark)
