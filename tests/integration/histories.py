@@ -50,6 +50,7 @@ class History:
     seed: int
     pool: str = "p"
     merges: bool = True
+    starts: bool = True
     random: random.Random = field(init=False)
     count: int = 0
     merged: set[str] = field(default_factory=set)
@@ -131,7 +132,7 @@ class History:
             self.revive,
             *live * 2,
             *merges,
-            self.start,
+            *([self.start] if self.starts else []),
             *([self.leave] if self.system == "spades" else []),
             self.rules,
             self.rebuild,

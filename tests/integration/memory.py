@@ -368,10 +368,6 @@ class MemoryBucket:
             raise _refuse("404", "HeadObject")
         return {"ETag": f'"{md5(self.objects[Key], usedforsecurity=False).hexdigest()}"'}
 
-    def get_paginator(self, operation: str) -> _Pages:
-        assert operation == "list_objects_v2"
-        return _Pages(self)
-
     def get_paginator(self, name: str) -> MemoryBucket:
         assert name == "list_objects_v2"
         return self
@@ -390,18 +386,3 @@ class MemoryBucket:
             self.objects.pop(entry["Key"], None)
         self._called("delete_objects", self.calls.after, "")
         return {}
-
-
-@dataclass
-class _Pages:
-    """Lists a bucket, a thousand objects a request."""
-
-    bucket: MemoryBucket
-
-    def paginate(self, *, Bucket: str, Prefix: str) -> Iterator[Any]:
-        names = sorted(name for name in self.bucket.objects if name.startswith(Prefix))
-        for start in range(0, max(len(names), 1), 1000):
-            self.bucket.calls.log.append("list_objects_v2")
-            part = names[start : start + 1000]
-            tags = (md5(self.bucket.objects[name], usedforsecurity=False).hexdigest() for name in part)
-            yield {"Contents": [{"Key": n, "ETag": f'"{tag}"'} for n, tag in zip(part, tags, strict=True)]}
