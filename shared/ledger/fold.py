@@ -33,7 +33,7 @@ from shared.ratings.base import (
     Settings,
 )
 
-SETTLE_AT = 131_072
+SETTLE_AT = 50_000
 """So many plain games are rated before what follows from their ratings is worked out."""
 
 GameRef = tuple[str, str]
@@ -251,6 +251,7 @@ class Fold:
         for what in told:
             if isinstance(what, Chunk):
                 yield from self.rows(what)
+                self._settle()
             else:
                 yield what
 
@@ -272,8 +273,7 @@ class Fold:
                 yield from self._close(*due)
                 due = next(closings, None)
             yield from self._plain_until(tick)
-            if self._lane is not None:
-                self._lane.settle()
+            self._settle()
             subject = tick[8]
             if isinstance(subject, tuple) and not isinstance(subject, Reset):
                 game, _, players, told, _ = subject
@@ -321,8 +321,12 @@ class Fold:
         for chunk in self._lane.until(tick):
             self.moments += chunk.last - chunk.first
             yield chunk
-            if self._lane.unsettled > SETTLE_AT:
+            if self._lane.unsettled >= SETTLE_AT:
                 self._lane.settle()
+
+    def _settle(self) -> None:
+        if self._lane is not None:
+            self._lane.settle()
 
     def rows(self, chunk: Chunk) -> Iterator[Rated]:
         """The moments of a chunk one by one; to be read before the next step."""
@@ -499,8 +503,7 @@ class Fold:
 
     def _close(self, at: int, day: dt.date) -> Iterator[Rated | Closed]:
         if self.system.has_closings:
-            if self._lane is not None:
-                self._lane.settle()
+            self._settle()
             closing = day.toordinal()
             for player in sorted(self._states):
                 if (row := self.close_one(player, at, closing)) is not None:

@@ -11,14 +11,14 @@ import datetime as dt
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress, repeat
 from operator import add, mul, sub
 from typing import TYPE_CHECKING, Any
 
 from shared.ledger import calendar
 from shared.ledger.rules import DatedRules
-from shared.ratings.base import BulkSystem, PlainBatch, PlainResult, PlayerState
+from shared.ratings.base import BulkSystem, PlainBatch, PlainResult, PlayerState, Settings, TeamSystem
 
 if TYPE_CHECKING:
     from shared.ledger.plain import Plain
@@ -82,8 +82,12 @@ class Lane:
         self._record = [0] * size
         """Games, won and lost since the states were settled."""
         self._last = [_NEVER] * size
-        self._limit = [float(_NEVER)] * size
-        """No rating below this one is a new best."""
+        self._best: list[float] = [_NEVER] * size
+        self._best_index: list[float] = [0] * size
+        self._best_at = [_NEVER] * size
+        """The best rating, its index, and when it was reached since the states were settled."""
+        self._changes: list[Callable[[float], float]] | None = None
+        self._unknown = size
         self._known = bytearray(size)
         """1: the lists above hold what this player's state will be once settled."""
         self._numbers = {sid: number for number, sid in enumerate(plain.ids)}
@@ -113,62 +117,140 @@ class Lane:
             yield self._rate(first, last, number)
 
     def _rate(self, first: int, last: int, number: int) -> Chunk:
-        plain, system = self.plain, self.system
+        plain, settings = self.plain, self.rules[number].settings
         if number not in self._results:
             # Other rules may count games where these did not: begin again from the states.
             self.settle()
             self._known = bytearray(len(plain.ids))
-            settings = self.rules[number].settings
-            self._results[number] = [system.plain(kind, settings) for kind in plain.kinds]
-        results = self._results[number]
+            self._unknown = len(plain.ids)
+            results = self._results[number] = [self.system.plain(kind, settings) for kind in plain.kinds]
+            self._changes = self._team_changes(results, settings)
         seats = [column[first:last] for column in plain.seats]
-        for player in set().union(*seats):
-            if not self._known[player]:
-                self._load(player)
-        chunk = Chunk(first, last, number, 2 * plain.width * (2 if system.plain_indexes else 1))
-        history: list[float] = []
-        numbers = (self._ratings, self._indexes, self._games)
-        system.rate_plain(
-            PlainBatch(results, plain.kind[first:last], seats, *numbers, history), self.rules[number].settings
-        )
-        # A list takes numbers in less than half the time that an array does; an array needs a fraction of the room.
-        chunk.history = array("d", history)
+        if self._unknown:
+            for player in set().union(*seats):
+                if not self._known[player]:
+                    self._load(player)
+        chunk = Chunk(first, last, number, 2 * plain.width * (2 if self.system.plain_indexes else 1))
+        if self._changes is not None:
+            self._rate_teams(chunk, seats, self._changes)
+        else:
+            history: list[float] = []
+            numbers = (self._ratings, self._indexes, self._games)
+            batch = PlainBatch(self._results[number], plain.kind[first:last], seats, *numbers, history)
+            self.system.rate_plain(batch, settings)
+            chunk.history = array("d", history)
+            self._count(chunk, seats)
         self._pending.append(chunk)
         self.next = last
         return chunk
 
+    def _team_changes(
+        self, results: Sequence[PlainResult | None], settings: Settings
+    ) -> list[Callable[[float], float]] | None:
+        """A function per kind of game, where the system has them (and numbers to 2^53 are enough)."""
+        if not isinstance(self.system, TeamSystem) or self.plain.width != 4:
+            return None
+        found = []
+        for result in results:
+            change = float if result is None else self.system.team_change(result, settings)
+            if change is None:
+                return None
+            found.append(change)
+        return found
+
+    def _units(self, number: int) -> list[list[int]]:
+        """What a game of each kind counts for the first half of its seats, and for the second."""
+        scores = [0 if r is None else r.score for r in self._results[number]]
+        return [[1 + _unit(score) for score in scores], [1 + _unit(-score) for score in scores]]
+
+    def _rate_teams(
+        self, chunk: Chunk, seats: Sequence[Sequence[int]], changes: Sequence[Callable[[float], float]]
+    ) -> None:
+        """Two against two: rating, record, last instant and best rating in one go."""
+        kinds, at = self.plain.kind[chunk.first : chunk.last], self.plain.at[chunk.first : chunk.last]
+        ratings, record, last, best, best_at = self._ratings, self._record, self._last, self._best, self._best_at
+        units = self._units(chunk.rules)
+        told = [map(one.__getitem__, kinds) for one in (changes, *units)]
+        history: list[float] = []
+        extend = history.extend
+        for change_of, unit, other_unit, instant, a, c, b, d in zip(*told, at, *seats, strict=True):
+            rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
+            change = change_of(rating_b + rating_d - rating_a - rating_c)
+            ratings[a] = after_a = rating_a + change
+            ratings[c] = after_c = rating_c + change
+            ratings[b] = after_b = rating_b - change
+            ratings[d] = after_d = rating_d - change
+            extend((rating_a, rating_c, rating_b, rating_d, after_a, after_c, after_b, after_d))
+            record[a] += unit
+            record[c] += unit
+            record[b] += other_unit
+            record[d] += other_unit
+            last[a] = last[c] = last[b] = last[d] = instant
+            if after_a > best[a]:
+                best[a], best_at[a] = after_a, instant
+            if after_c > best[c]:
+                best[c], best_at[c] = after_c, instant
+            if after_b > best[b]:
+                best[b], best_at[b] = after_b, instant
+            if after_d > best[d]:
+                best[d], best_at[d] = after_d, instant
+        # A list takes numbers in less than half the time that an array does; an array needs a fraction of the room.
+        chunk.history = array("d", history)
+
+    def _count(self, chunk: Chunk, seats: Sequence[Sequence[int]]) -> None:
+        """Record, last instant and best rating of games that the system rated by itself."""
+        kinds, at = self.plain.kind[chunk.first : chunk.last], self.plain.at[chunk.first : chunk.last]
+        record, last, best, best_index, best_at = self._record, self._last, self._best, self._best_index, self._best_at
+        units, width, indexed = self._units(chunk.rules), self.plain.width, self.system.plain_indexes
+        step = 2 if indexed else 1
+        for seat, players in enumerate(seats):
+            counted = map(units[2 * seat // width].__getitem__, kinds)
+            place = (width + seat) * step
+            ratings = chunk.history[place :: chunk.stride]
+            indexes: Iterable[float] = repeat(0.0, len(ratings))
+            if indexed:
+                indexes = chunk.history[place + 1 :: chunk.stride]
+            for player, unit, instant, rating, index in zip(players, counted, at, ratings, indexes, strict=True):
+                record[player] += unit
+                if instant > last[player]:
+                    last[player] = instant
+                known = best[player]
+                # Seat by seat, not in played order: of equal ones the earliest counts, unless it is the state's own.
+                if rating > known or (
+                    rating == known
+                    and (index < best_index[player] or (index == best_index[player] and instant < best_at[player]))
+                ):
+                    best[player], best_index[player], best_at[player] = rating, index, instant
+
     def _load(self, player: int) -> None:
         state = self.states.get(self.plain.ids[player], self.fresh)
-        self._ratings[player] = self.system.plain_number(state.rating)
+        self._ratings[player] = float(state.rating) if self._changes is not None else state.rating
         self._indexes[player] = state.index
         self._games[player] = state.games
         if state.best is not None:
-            self._limit[player] = float(state.best[0])
+            self._best[player], self._best_index[player] = state.best[:2]
+        self._best_at[player] = _NEVER
         self._known[player] = 1
+        self._unknown -= 1
 
     def forget(self, sid: str) -> None:
         """A player's (settled) state is changed by somebody else: look at it again."""
         number = self._numbers.get(sid)
-        if number is not None:
+        if number is not None and self._known[number]:
             self._known[number] = 0
+            self._unknown += 1
 
     # -- settling ------------------------------------------------------------------------------------------------
     def settle(self) -> None:
         """Bring the states up to the last game rated, but for the records per label."""
-        for chunk in self._pending:
-            self._settle(chunk)
-            self._counted += chunk.last - chunk.first
-            if self._counted + MOST_AT_ONCE >= _MOST_COUNTED:
-                self._tell_labels()
-        self._pending.clear()
+        if self._pending:
+            self._settle(self._pending)
+            self._pending = []
 
     def settle_before(self, chunk: Chunk) -> None:
-        """Settle all but a chunk that was just rated."""
-        if self._pending[-1:] != [chunk]:
-            raise ValueError("a chunk is read before the next step")
-        for earlier in self._pending[:-1]:
-            self._settle(earlier)
-        del self._pending[:-1]
+        """A chunk that was just rated is about to be read: nothing else may wait."""
+        if self._pending != [chunk]:
+            raise ValueError("a chunk is read before the next step, and settled after it")
 
     def result(self, chunk: Chunk, number: int) -> PlainResult:
         """What a game was rated by."""
@@ -181,77 +263,30 @@ class Lane:
         """Games rated that are not in the states yet."""
         return sum(chunk.last - chunk.first for chunk in self._pending)
 
-    def _settle(self, chunk: Chunk) -> None:
-        plain, first, last, width = self.plain, chunk.first, chunk.last, self.plain.width
-        results = self._results[chunk.rules]
-        at, kinds = plain.at[first:last], plain.kind[first:last]
+    def _settle(self, chunks: Sequence[Chunk]) -> None:
+        plain, first, last = self.plain, chunks[0].first, chunks[-1].last
+        at = plain.at[first:last]
         days = self._days(at)
-        scores = [0 if r is None else r.score for r in results]
-        units = [[1 + _unit(score) for score in scores], [1 + _unit(-score) for score in scores]]
-        counted = [list(map(side.__getitem__, kinds)) for side in units]
-        labels = self._labels(chunk, days) if self.with_labels else None
-        bests: dict[int, tuple[float, float, int]] = {}
-        touched: set[int] = set()
-        for seat in range(0, width, 2):
-            pair = [
-                (number, plain.seats[number][first:last], counted[2 * number // width]) for number in (seat, seat + 1)
-            ]
-            for _, players, _ in pair:
-                touched.update(players)
-            self._count(chunk, pair[0], pair[1], at, bests)
-            if labels is not None:
-                for number, players, _ in pair:
-                    self._label(chunk, number, players, kinds, labels, units[2 * number // width])
-        self._write(chunk, touched, at, days, bests)
-
-    def _count(
-        self,
-        chunk: Chunk,
-        one: tuple[int, Sequence[int], Sequence[int]],
-        two: tuple[int, Sequence[int], Sequence[int]],
-        at: Sequence[int],
-        bests: dict[int, tuple[float, float, int]],
-    ) -> None:
-        """Two seats' games (seat, players, what a game counts): record, last instant, best rating of each player."""
-        record, last, limit, history, stride = self._record, self._last, self._limit, chunk.history, chunk.stride
-        step = 2 if self.system.plain_indexes else 1
-        places = [(self.plain.width + seat) * step for seat in (one[0], two[0])]
-        high: list[tuple[int, int, int]] = []
-        columns = (one[1], one[2], history[places[0] :: stride], two[1], two[2], history[places[1] :: stride], at)
-        number = -stride
-        for player, unit, rating, other, other_unit, other_rating, instant in zip(*columns, strict=True):
-            number += stride
-            record[player] += unit
-            record[other] += other_unit
-            if instant > last[player]:
-                last[player] = instant
-            if instant > last[other]:
-                last[other] = instant
-            if rating >= limit[player]:
-                limit[player] = rating
-                high.append((player, number + places[0], instant))
-            if other_rating >= limit[other]:
-                limit[other] = other_rating
-                high.append((other, number + places[1], instant))
-        # Few are left to look at closely: as high as the highest so far of these seats, or of the state.
-        for player, place, instant in high:
-            rating, index = history[place], history[place + 1] if step == 2 else 0.0
-            known = bests.get(player)
-            if known is None or (-rating, index, instant) < (-known[0], known[1], known[2]):
-                bests[player] = (rating, index, instant)
+        if self.with_labels:
+            for chunk in chunks:
+                self._label(chunk, days[chunk.first - first : chunk.last - first])
+            self._counted += last - first
+        columns = [column[first:last] for column in plain.seats]
+        touched: Iterable[int] = compress(range(len(plain.ids)), self._record)
+        if plain.width * (last - first) < len(plain.ids):
+            touched = set().union(*columns)
+        # Days go back for a while where clocks do so at midnight: then the latest instant need not be on the latest.
+        self._write(touched, at, days, None if list(days) == sorted(days) else _latest(columns, days))
+        if self._counted + 2 * MOST_AT_ONCE >= _MOST_COUNTED:
+            self._tell_labels()
 
     def _write(
-        self,
-        chunk: Chunk,
-        touched: set[int],
-        at: Sequence[int],
-        days: Sequence[int],
-        bests: dict[int, tuple[float, float, int]],
+        self, touched: Iterable[int], at: Sequence[int], days: Sequence[int], latest: dict[int, int] | None
     ) -> None:
         """What was counted goes into the states."""
         states, ids, ratings, indexes = self.states, self.plain.ids, self._ratings, self._indexes
         records, lasts, fresh, with_indexes = self._record, self._last, self.fresh, self.system.plain_indexes
-        latest = None if list(days) == sorted(days) else self._latest_days(chunk, days)
+        best, best_index, best_at = self._best, self._best_index, self._best_at
         for player in touched:
             sid = ids[player]
             state = states.get(sid)
@@ -271,19 +306,10 @@ class Lane:
             day = days[bisect_left(at, instant)] if latest is None else latest[player]
             if day > state.last_result:
                 state.last_result = day
-            found = bests.get(player)
-            if found is not None:
-                old, rating, index = state.best, int(found[0]), int(found[1]) if with_indexes else state.index
-                if old is None or rating > old[0] or (rating == old[0] and index < old[1]):
-                    state.best = (rating, index, found[2])
-
-    def _latest_days(self, chunk: Chunk, days: Sequence[int]) -> dict[int, int]:
-        """The latest day of each player where days go back for a while."""
-        found: dict[int, int] = {}
-        for column in self.plain.seats:
-            for player, day in zip(column[chunk.first : chunk.last], days, strict=True):
-                found[player] = max(found.get(player, 0), day)
-        return found
+            if best_at[player] != _NEVER:
+                index = int(best_index[player]) if with_indexes else state.index
+                state.best = (int(best[player]), index, best_at[player])
+                best_at[player] = _NEVER
 
     def _days(self, at: Sequence[int]) -> array[int]:
         """The day (ordinal) of each instant; they ascend."""
@@ -319,30 +345,26 @@ class Lane:
             self._label_names.append(label_names(*self.plain.labels[label], year))
         return number
 
-    def _label(
-        self,
-        chunk: Chunk,
-        seat: int,
-        players: Sequence[int],
-        kinds: Sequence[int],
-        labels: Sequence[int],
-        units: Sequence[int],
-    ) -> None:
-        step = 2 if self.system.plain_indexes else 1
-        before = chunk.history[seat * step :: chunk.stride]
-        after = chunk.history[(self.plain.width + seat) * step :: chunk.stride]
-        keys = list(map(add, map(mul, players, repeat(_LABELS)), labels))
-        told = map([complex(0, unit) for unit in units].__getitem__, kinds)
-        records = self._records
-        for key, gained in zip(keys, map(add, told, map(sub, after, before)), strict=True):
-            records[key] += gained
-        tallies = [(0, 0) if r is None else r.tally for r in self._results[chunk.rules]]
-        if any(tally != (0, 0) for tally in tallies):
-            if 2 * seat >= self.plain.width:
-                tallies = [(two, one) for one, two in tallies]
-            numbers, scored = [complex(*tally) for tally in tallies], self._scored
-            for key, tally in zip(keys, map(numbers.__getitem__, kinds), strict=True):
-                scored[key] += tally
+    def _label(self, chunk: Chunk, days: Sequence[int]) -> None:
+        """Add up what each player did and gained under each label."""
+        plain, results = self.plain, self._results[chunk.rules]
+        kinds, labels, width = plain.kind[chunk.first : chunk.last], self._labels(chunk, days), plain.width
+        units, step, stride = self._units(chunk.rules), 2 if self.system.plain_indexes else 1, chunk.stride
+        tallies = [[(0, 0) if r is None else r.tally for r in results]]
+        tallies.append([(two, one) for one, two in tallies[0]])
+        has_tallies = any(tally != (0, 0) for tally in tallies[0])
+        records, scored = self._records, self._scored
+        for seat, column in enumerate(plain.seats):
+            half = 2 * seat // width
+            before, after = chunk.history[seat * step :: stride], chunk.history[(width + seat) * step :: stride]
+            keys = list(map(add, map(mul, column[chunk.first : chunk.last], repeat(_LABELS)), labels))
+            told = map([complex(0, unit) for unit in units[half]].__getitem__, kinds)
+            for key, gained in zip(keys, map(add, told, map(sub, after, before)), strict=True):
+                records[key] += gained
+            if has_tallies:
+                numbers = [complex(*tally) for tally in tallies[half]]
+                for key, tally in zip(keys, map(numbers.__getitem__, kinds), strict=True):
+                    scored[key] += tally
 
     def flush(self) -> None:
         """Bring the states up to the last game rated, with the records per label."""
@@ -372,6 +394,15 @@ class Lane:
 
 
 NO_RECORD = (0, 0, 0, 0, 0, 0, 0)
+
+
+def _latest(columns: Sequence[Sequence[int]], days: Sequence[int]) -> dict[int, int]:
+    """The latest day of each player."""
+    found: dict[int, int] = {}
+    for players in columns:
+        for player, day in zip(players, days, strict=True):
+            found[player] = max(found.get(player, 0), day)
+    return found
 
 
 def _parts(record: int) -> tuple[int, int, int]:

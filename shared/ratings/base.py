@@ -387,8 +387,8 @@ class PlainBatch(NamedTuple):
     kinds: Sequence[int]
     seats: Sequence[Sequence[int]]
     """Per seat, in seat order: the player's number in each game."""
-    ratings: list[float]
-    """By player's number; whole, of the type ``BulkSystem.plain_number``."""
+    ratings: list[int]
+    """By player's number."""
     indexes: list[int]
     games: list[int]
     """Rated games so far; counted on where the system's rules ask for them."""
@@ -404,8 +404,6 @@ class BulkSystem(Protocol):
     a score, a result for inactivity and no counters, from ratings, indexes and games alone.
     """
 
-    plain_number: ClassVar[type[int] | type[float]]
-    """What ratings are kept as in bulk: float (exact below 2^53) where the formula is one of floating point."""
     plain_indexes: ClassVar[bool]
     """Whether a game can change indexes."""
 
@@ -418,6 +416,16 @@ class BulkSystem(Protocol):
 
     def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
         """Rate these games one after another, all under the same settings."""
+        ...
+
+
+@runtime_checkable
+class TeamSystem(Protocol):
+    """What a bulk system adds where two against two win and lose alike, by the sums of both teams' ratings alone."""
+
+    def team_change(self, result: PlainResult, settings: Settings) -> Callable[[float], float] | None:
+        """The change of each player of team 1 (team 2: the opposite) as a function of the sum of team 2's ratings less
+        that of team 1's; whole millionths, as floats (exact below 2^53). None where partners do not move alike."""
         ...
 
 

@@ -623,7 +623,6 @@ class Bridier:
     line_up_model: ClassVar[Any] = BridierLineUp
     start_model: ClassVar[type[BaseModel]] = BridierStart
     has_closings: ClassVar[bool] = True
-    plain_number: ClassVar[type[int] | type[float]] = int
     plain_indexes: ClassVar[bool] = True
     shown_decimals: ClassVar[int] = 0
 
@@ -795,7 +794,7 @@ class Bridier:
 
     def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:  # noqa: ARG002
         """As ``rate``."""
-        ratings, indexes, extend = cast("list[int]", batch.ratings), batch.indexes, batch.history.extend
+        ratings, indexes, extend = batch.ratings, batch.indexes, batch.history.extend
         winners = [0 if result is None else result.data[0] for result in batch.results]
         for second_won, first, second in zip(map(winners.__getitem__, batch.kinds), *batch.seats, strict=True):
             winner, loser = (second, first) if second_won else (first, second)

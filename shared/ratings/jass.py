@@ -52,6 +52,7 @@ from shared.ratings.base import (
     RuleSystem,
     Settings,
     Spread,
+    TeamSystem,
 )
 
 START = 100
@@ -478,7 +479,6 @@ class Jass:
     line_up_model: ClassVar[Any] = JassLineUp
     start_model: ClassVar[type[BaseModel]] = JassStart
     has_closings: ClassVar[bool] = False
-    plain_number: ClassVar[type[int] | type[float]] = float
     plain_indexes: ClassVar[bool] = False
     shown_decimals: ClassVar[int] = 0
 
@@ -615,30 +615,37 @@ class Jass:
         a, b = content["striche"] if "striche" in content else content["points"]
         return PlainResult(measured, _score(content), (a, b))
 
-    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
+    def team_change(self, result: PlainResult, settings: Settings) -> Callable[[float], float] | None:
         """As ``rate``."""
         k = cast("JassSettings", settings).k
-        ratings, extend, most = batch.ratings, batch.history.extend, _LARGEST_EXPONENT
-        data = [(0.0, 0.0, 1.0) if result is None else result.data for result in batch.results]
-        numbers = [(difference, base, 2.0 * span) for difference, base, span in data]
+        difference, base, span = result.data
+        spans = 2.0 * span
+
+        def change(apart: float) -> float:
+            exponent = apart / _DOUBLE_SCALE
+            if -_LARGEST_EXPONENT < exponent < _LARGEST_EXPONENT:
+                e = 1.0 / (1.0 + 10.0**exponent)
+                s = 0.5 + (difference - (2.0 * e - 1.0) * base) / spans
+                product = k * ((0.0 if s < 0.0 else 1.0 if s > 1.0 else s) - e) * _HALF_POINT
+                whole: float = (product + _WHOLE) - _WHOLE
+                if -_NEAR_HALF < product - whole < _NEAR_HALF:
+                    return whole
+            return float(_work(0, int(apart), int(difference), int(base), int(span), k).change)
+
+        return change
+
+    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
+        """As ``rate``."""
+        changes = [None if result is None else self.team_change(result, settings) for result in batch.results]
+        ratings = batch.ratings
         for kind, a, c, b, d in zip(batch.kinds, *batch.seats, strict=True):
-            difference, base, spans = numbers[kind]
-            rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
-            sum_a, sum_b = rating_a + rating_c, rating_b + rating_d
-            exponent = (sum_b - sum_a) / _DOUBLE_SCALE
-            e = 1 / (1 + 10.0**exponent) if -most < exponent < most else expectation(int(sum_a), int(sum_b))
-            s = 0.5 + (difference - (2 * e - 1) * base) / spans
-            s = 0.0 if s < 0.0 else 1.0 if s > 1.0 else s
-            product = k * (s - e) * _HALF_POINT
-            change = (product + _WHOLE) - _WHOLE
-            if not -_NEAR_HALF < product - change < _NEAR_HALF:
-                whole, of, span = map(int, data[kind])
-                change = float(_work(int(sum_a), int(sum_b), whole, of, span, k).change)
-            ratings[a] = after_a = rating_a + change
-            ratings[c] = after_c = rating_c + change
-            ratings[b] = after_b = rating_b - change
-            ratings[d] = after_d = rating_d - change
-            extend((rating_a, rating_c, rating_b, rating_d, after_a, after_c, after_b, after_d))
+            change_of = changes[kind]
+            if change_of is not None:
+                before = (ratings[a], ratings[c], ratings[b], ratings[d])
+                change = int(change_of(before[2] + before[3] - before[0] - before[1]))
+                for player, by in ((a, change), (c, change), (b, -change), (d, -change)):
+                    ratings[player] += by
+                batch.history.extend((*before, ratings[a], ratings[c], ratings[b], ratings[d]))
 
     def close(self, state: PlayerState, closing: int) -> Rating | None:  # noqa: ARG002
         """Nothing: a rating keeps."""
@@ -803,4 +810,5 @@ class Jass:
 
 SYSTEM: RuleSystem = Jass()
 _BULK: BulkSystem = Jass()
+_TEAMS: TeamSystem = Jass()
 """Says to the type checker that it is one of these too."""

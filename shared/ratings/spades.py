@@ -52,6 +52,7 @@ from shared.ratings.base import (
     RuleError,
     RuleSystem,
     Settings,
+    TeamSystem,
 )
 
 START_RATING = 1500 * MILLION
@@ -570,7 +571,6 @@ class Spades:
     line_up_model: ClassVar[Any] = SpadesLineUp
     start_model: ClassVar[type[BaseModel]] = SpadesStart
     has_closings: ClassVar[bool] = False
-    plain_number: ClassVar[type[int] | type[float]] = float
     plain_indexes: ClassVar[bool] = False
     shown_decimals: ClassVar[int] = 0
 
@@ -913,45 +913,37 @@ class Spades:
         halves1, halves2, score = _SCORES[content["outcome"]]
         return PlainResult((halves1, halves2), score)
 
-    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
-        """As ``rate``, for games without quits and nils."""
+    def team_change(self, result: PlainResult, settings: Settings) -> Callable[[float], float] | None:
+        """As ``rate``, where the teams' means oppose each other and K is the same for all."""
         rules = _settings(settings)
         if rules.opposition == "pairwise" or isinstance(rules.k, KByGames):
-            self._rate_each(batch, rules)
-            return
+            return None
         k = _k(rules, 0)
-        ratings, extend, twice = batch.ratings, batch.history.extend, 2.0 * k
-        gains = [0.0 if result is None else k * result.data[0] / 2 for result in batch.results]
-        for gain, a, c, b, d in zip(map(gains.__getitem__, batch.kinds), *batch.seats, strict=True):
-            rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
-            difference = rating_b + rating_d - rating_a - rating_c
+        gain, twice = float(k * int(result.data[0]) // 2), 2.0 * k
+
+        def change(difference: float) -> float:
             exponent = difference / BOTH_SCALES
             if -CERTAIN < exponent < CERTAIN:
                 product = twice * (1.0 / (1.0 + 10.0**exponent))
-                share = (product + _WHOLE) - _WHOLE
-                if not -NEAR_HALF < product - share < NEAR_HALF:
-                    share = float(_team_share(k, int(difference)))
-            else:
-                share = float(_team_share(k, int(difference)))
-            change = gain - share
-            ratings[a] = after_a = rating_a + change
-            ratings[c] = after_c = rating_c + change
-            ratings[b] = after_b = rating_b - change
-            ratings[d] = after_d = rating_d - change
-            extend((rating_a, rating_c, rating_b, rating_d, after_a, after_c, after_b, after_d))
+                share: float = (product + _WHOLE) - _WHOLE
+                if -NEAR_HALF < product - share < NEAR_HALF:
+                    return gain - share
+            return gain - _team_share(k, int(difference))
 
-    def _rate_each(self, batch: PlainBatch, rules: SpadesSettings) -> None:
-        """Where partners do not move alike: pairwise opposition, or K by games."""
+        return change
+
+    def rate_plain(self, batch: PlainBatch, settings: Settings) -> None:
+        """As ``rate``, for games without quits and nils."""
+        rules = _settings(settings)
         ratings, games, pairwise = batch.ratings, batch.games, rules.opposition == "pairwise"
         halves = [(0, 0) if result is None else tuple(map(int, result.data)) for result in batch.results]
         for kind, *seats in zip(batch.kinds, *batch.seats, strict=True):
-            before = [int(ratings[player]) for player in seats]
+            before = [ratings[player] for player in seats]
             batch.history.extend(before)
             for seat, player in enumerate(seats):
                 k = _k(rules, games[player])
                 gain = k * halves[kind][0 if seat < 2 else 1] // 2
                 ratings[player] += gain - _share(k, seat, before, pairwise)
-            for player in seats:
                 games[player] += 1
             batch.history.extend([ratings[player] for player in seats])
 
@@ -1098,3 +1090,4 @@ SYSTEM = Spades()
 if TYPE_CHECKING:
     _: RuleSystem = SYSTEM
     _bulk: BulkSystem = SYSTEM
+    _teams: TeamSystem = SYSTEM
