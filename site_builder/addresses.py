@@ -53,17 +53,18 @@ def key(address: str) -> str:
     return address.removeprefix("/") + "index.html" if address.endswith("/") else address.removeprefix("/")
 
 
-def removed_with_player(pool: PoolView, player: str) -> list[str]:
-    """The keys that go when a player's page goes."""
+def embed_key(pool: PoolView, language: str) -> str:
+    """The key of the page for other sites' frames."""
+    return key(f"{prefix(pool.languages, language)}embed/{pool.id}/")
+
+
+def player_keys(pool: PoolView, player: str) -> list[str]:
+    """The objects of a player."""
     pages = [key(Addresses(pool, language).player(player)) for language in pool.languages]
-    return [
-        *pages,
-        f"{pool.id}/players/{player}.json",
-        f"{pool.id}/players/{player}/feed.xml",
-        f"{pool.id}/players/{player}.png",
-    ]
+    files = [f"{pool.id}/players/{player}.json", f"{pool.id}/players/{player}/feed.xml"]
+    return [*pages, *files, *([f"{pool.id}/players/{player}.png"] if pool.pictures else [])]
 
 
-def removed_with_game(pool: PoolView, club: str, game: str) -> list[str]:
-    """The keys that go when a game's page goes."""
+def game_keys(pool: PoolView, club: str, game: str) -> list[str]:
+    """The objects of a game."""
     return [key(Addresses(pool, language).game(club, game)) for language in pool.languages]

@@ -224,21 +224,32 @@ def search_pages(pool: PoolView, players: Iterable[Person]) -> Iterator[Page]:
 # -- sitemaps ------------------------------------------------------------------------------------------------------
 
 
-def sitemap_pages(site: SiteView, addresses: Iterable[str]) -> list[Page]:
-    """``/sitemap.xml``: all addresses (``/tuesday/``), or an index of parts of 50,000 when there are more."""
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def sitemaps_needed(addresses: int) -> int:
+    """How many files so many addresses take."""
+    return max(1, -(-addresses // SITEMAP_LIMIT))
+
+
+def sitemap_path(pool: str, number: int) -> str:
+    """``tuesday/sitemap.xml``, ``tuesday/sitemap-2.xml``"""
+    return f"{pool}/sitemap.xml" if number == 1 else f"{pool}/sitemap-{number}.xml"
+
+
+def pool_sitemaps(site: SiteView, pool: str, addresses: Iterable[str]) -> Iterator[Page]:
+    """The addresses of a pool (``/tuesday/``), 50,000 a file."""
     every = list(addresses)
-    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
-    space = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    for number in range(1, sitemaps_needed(len(every)) + 1):
+        part = every[(number - 1) * SITEMAP_LIMIT : number * SITEMAP_LIMIT]
+        lines = "".join(f"<url><loc>{escape(site.origin + address)}</loc></url>\n" for address in part)
+        body = f"{_HEAD}<urlset {_SPACE}>\n{lines}</urlset>\n"
+        yield Page(sitemap_path(pool, number), XML, body.encode())
 
-    def part(some: Sequence[str]) -> bytes:
-        lines = "".join(f"<url><loc>{escape(site.origin + address)}</loc></url>\n" for address in some)
-        return f"{head}<urlset {space}>\n{lines}</urlset>\n".encode()
 
-    if len(every) <= SITEMAP_LIMIT:
-        return [Page("sitemap.xml", XML, part(every))]
-    parts = [
-        Page(f"sitemaps/{number}.xml", XML, part(every[start : start + SITEMAP_LIMIT]))
-        for number, start in enumerate(range(0, len(every), SITEMAP_LIMIT), 1)
-    ]
-    lines = "".join(f"<sitemap><loc>{escape(f'{site.origin}/{page.path}')}</loc></sitemap>\n" for page in parts)
-    return [*parts, Page("sitemap.xml", XML, f"{head}<sitemapindex {space}>\n{lines}</sitemapindex>\n".encode())]
+def sitemap_index(site: SiteView, pools: Mapping[str, int]) -> Page:
+    """``/sitemap.xml``: the files of all pools. ``pools``: how many each has."""
+    paths = [sitemap_path(pool, number) for pool, count in sorted(pools.items()) for number in range(1, count + 1)]
+    lines = "".join(f"<sitemap><loc>{escape(f'{site.origin}/{path}')}</loc></sitemap>\n" for path in paths)
+    return Page("sitemap.xml", XML, f"{_HEAD}<sitemapindex {_SPACE}>\n{lines}</sitemapindex>\n".encode())

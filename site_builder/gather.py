@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from shared.ledger import calendar
 from shared.ledger.explain import changes_of, rated_game, translate_players
 from shared.ledger.fold import Rated
-from shared.ledger.order import KINDS, instant_of
+from shared.ledger.order import CLOSING, KINDS, instant_of
 from shared.ledger.rules import in_force
 from shared.ratings.base import FINISH, QUIT, PlayerState, Rating
 from shared.store import clubs as club_store
@@ -21,7 +21,7 @@ from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import Cursor
 from shared.usecases import games as game_cases
-from shared.usecases import reading
+from shared.usecases import rating, reading
 from shared.usecases.context import Context
 from shared.usecases.published import ListRow
 from site_builder import views
@@ -31,8 +31,20 @@ HISTORY_SHOWN = 100
 SERIES = 400
 """Points of a chart: thinner than a pixel beyond."""
 PAIRINGS = 30
+CHUNK = 60
+"""Rows read at once where only the newest are wanted."""
 MONTHS_AHEAD = 6
 GameRef = tuple[str, str]
+
+
+def player_page_id(sid: str) -> str:
+    """A player's page in ``PublishedList.loose``."""
+    return f"p#{sid}"
+
+
+def game_page_id(ref: GameRef) -> str:
+    """A game's page there."""
+    return f"g#{ref[0]}#{ref[1]}"
 
 
 def sides(content: Mapping[str, Any]) -> list[list[str]]:
@@ -51,6 +63,14 @@ class Gatherer:
         self.cursor = cursor
         self.view = cursor.view
         self.persons: dict[str, people.Person] = {}
+        self.listed: set[str] = set()
+        """Players who have a page."""
+        self.labels: set[str] = set()
+        """Clubs, groups, tournaments and years that have one."""
+        self.loose: dict[str, list[str]] = {}
+        """As ``PublishedList.loose``, of the pages made so far."""
+        self.played_in: set[str] = set()
+        """Groups and tournaments of the games whose pages were made."""
         self._changes: dict[str, list[dict[str, Any]]] = {}
         self._rows_by_player: dict[str, list[Rated]] | None = None
         self._rows_by_game: dict[GameRef, list[Rated]] | None = None
@@ -67,9 +87,24 @@ class Gatherer:
             self.persons.update(people.persons(self.ctx.table, missing))
 
     def person(self, sid: str) -> views.Person:
-        """Whom an id means; an id nobody stands behind any more is a former player."""
+        """Whom an id means, without a handle when he has no page; one nobody stands behind is a former player."""
         found = self.persons.get(sid)
-        return views.Person(found.handle, found.name) if found is not None else views.Person(None, "")
+        if found is None:
+            return views.Person(None, "")
+        return views.Person(found.handle if sid in self.listed else None, found.name)
+
+    def handle(self, sid: str) -> str:
+        """A player's handle for data, with or without a page; the id of one who is not known any more."""
+        found = self.persons.get(sid)
+        return found.handle if found is not None else sid
+
+    def _mentions(self, page: str, names: Iterable[str]) -> None:
+        """Remember what a page names that may get a page or lose it without the page's own ratings changing."""
+        found = sorted(set(names))
+        if found:
+            self.loose[page] = found
+        else:
+            self.loose.pop(page, None)
 
     # -- rows ----------------------------------------------------------------------------------------------------
     def read_everything(self) -> None:
@@ -85,15 +120,46 @@ class Gatherer:
         self._rows_by_player, self._rows_by_game = by_player, by_game
 
     @property
-    def all_games(self) -> list[GameRef]:
-        """Every game with a rated row, after ``read_everything``."""
-        return sorted(self._rows_by_game or ())
-
-    @property
     def all_rows(self) -> list[Rated]:
         """Every game's rows in played order, after ``read_everything``."""
         rows = [row for found in (self._rows_by_game or {}).values() for row in found]
         return sorted(rows, key=lambda row: row.order)
+
+    def every_game(self) -> set[GameRef]:
+        """Every game that was ever sent, rated or not. Reads the ledger."""
+        told = (event.game for event in rating.read_ledger(self.ctx, self.pool))
+        return {(game.club, game.game_id) for game in told if game is not None}
+
+    def newest_games(self, count: int) -> list[Rated]:
+        """Rows of the games finished last, newest first."""
+        if self._rows_by_game is not None:
+            return [row for row in self.all_rows if row.kind == FINISH][: -count - 1 : -1]
+        found: list[Rated] = []
+        for month in reversed(rated_store.read_index(self.ctx.table, self.pool.id).months):
+            for text in self._backwards(keys.rated(self.pool.id, month)):
+                row = rated_store.load_rated(text)
+                if row.kind == FINISH:
+                    found.append(row)
+                if len(found) == count:
+                    return found
+        return found
+
+    def _backwards(self, pk: str) -> Iterator[str]:
+        """The rows of a month from its end, without closings, of which there is one for every player."""
+        bound: str | None = None
+        while True:
+            chunk = list(self.ctx.table.query(pk, forward=False, last=bound, limit=CHUNK))
+            for item in chunk:
+                if item["sk"][16] == str(CLOSING):
+                    bound = item["sk"][:16]
+                    break
+                text = self.view.pick(item) if item["sk"] != bound else None
+                if text is not None:
+                    yield text
+            else:
+                if len(chunk) < CHUNK:
+                    return
+                bound = chunk[-1]["sk"]
 
     def player_rows(self, sid: str) -> list[Rated]:
         """A player's rows, oldest first."""
@@ -120,13 +186,19 @@ class Gatherer:
         rows = self.player_rows(row.sid)
         mentioned = reading.people_in(rows, self.pool.system)
         self.know(mentioned | {row.sid})
+        own_labels = {f"club:{club}" for club in row.clubs} - row.state.labels.keys()
+        merged = {away for r in rows for away in r.alias}
+        # Whoever shares a change with him has a page as long as that stands, and when it falls his own is written too.
+        sharing = {sid for r in rows for sid, *_ in r.after}
+        self._mentions(player_page_id(row.sid), (mentioned - merged - sharing - {row.sid}) | own_labels)
         series = [(r.at, a[1], a[2]) for r in rows for a in r.after if a[0] == row.sid and KINDS[r.kind] != "start"]
         journal = note_store.read_journal(self.ctx.table, self.pool.id, row.sid, self.cursor.position)
         return views.PlayerPage(
             standing=self.standing(row),
             clubs=tuple((c, self.club_names.get(c, c)) for c in row.clubs),
-            month=month if row.previous is not None else None,
-            month_place=row.previous_place if row.previous is not None else None,
+            pageless=frozenset(c for c in row.clubs if f"club:{c}" not in self.labels),
+            month=month if row.month_place is not None else None,
+            month_place=row.month_place or None,
             best=row.state.best,
             streaks=_streaks(rows, row.sid),
             series=_thinned(series),
@@ -136,7 +208,7 @@ class Gatherer:
             partners=self._pairings(rows, row.sid, same_side=True),
             opponents=self._pairings(rows, row.sid, same_side=False),
             decay=self._decay(row.state),
-            journal=tuple(self._journal(entry) for entry in journal),
+            journal=tuple(self._journal(entry, rows) for entry in journal),
             labels=self._labels(row.state),
         )
 
@@ -153,13 +225,13 @@ class Gatherer:
             club=game.club if game is not None else None,
             game_id=game.game_id if game is not None else None,
             score=after[3],
-            explanation=translate_players(change["explanation"], self._handle),
+            explanation=translate_players(change["explanation"], self._text),
             content=game.content if game is not None else None,
             partners=tuple(self.person(p) for p in own),
             opponents=tuple(self.person(p) for p in others),
         )
 
-    def _handle(self, text: str) -> str:
+    def _text(self, text: str) -> str:
         """A server-made id as the handle that readers know; any other text as it is."""
         found = self.persons.get(text)
         return found.handle if found is not None else text
@@ -220,18 +292,23 @@ class Gatherer:
         if not self.pool.system.has_closings:
             return ()
         ahead = msgspec.structs.replace(state)
-        now = self.ctx.clock()
+        # From closing to closing and not from today on: the page must not depend on the day on which it was made.
+        last = self.cursor.closed_until
+        start = calendar.last_closing(self.ctx.clock(), self.pool.time_zone) if last is None else last
         found: list[views.Decay] = []
-        horizon = now + MONTHS_AHEAD * 31 * 86_400_000_000
-        for at, day in calendar.closings(max(now, self.cursor.closed_until or now), horizon, self.pool.time_zone):
+        horizon = start + MONTHS_AHEAD * 31 * 86_400_000_000
+        for at, day in calendar.closings(start, horizon, self.pool.time_zone):
             rating = self.pool.system.close(ahead, day.toordinal())
             if rating is not None and rating != (ahead.rating, ahead.index):
                 found.append(views.Decay(at, (ahead.rating, ahead.index), rating))
                 ahead.rating, ahead.index = rating
         return tuple(found)
 
-    def _journal(self, entry: note_store.Entry) -> views.ChangeNote:
+    def _journal(self, entry: note_store.Entry, rows: Sequence[Rated]) -> views.ChangeNote:
         what, club, game_id = entry.causes[0] if entry.causes else ("late", "", "")
+        played = next(
+            (r.at for r in rows if r.game is not None and (r.game.club, r.game.game_id) == (club, game_id)), None
+        )
         return views.ChangeNote(
             at=entry.at,
             kind="late" if what in ("finished", "started", "quit") else what,
@@ -240,6 +317,7 @@ class Gatherer:
             games_rerated=entry.games,
             before=entry.before,
             after=entry.after,
+            played_at=played,
         )
 
     def _labels(self, state: PlayerState) -> tuple[tuple[str, str, str, views.Record], ...]:
@@ -271,6 +349,7 @@ class Gatherer:
             previous=row.previous,
             inactive=row.variant == "inactive",
             labels=state.labels,
+            linked=row.sid in self.listed,
             spark=(*row.spark, state.rating) if row.spark else (),
         )
 
@@ -310,15 +389,27 @@ class Gatherer:
         finished = any(r.kind == FINISH for r in shown)
         sids = set(self.pool.system.mentioned(game.content)) | reading.people_in(shown, self.pool.system)
         self.know(sids)
+        alias = {away: into for row in shown for away, into in row.alias.items()}
+        labels = {"club": game.club, "group": game.group, "tournament": game.tournament}
+        named = {f"{kind}:{label}" for kind, label in labels.items() if label}
+        self.played_in |= {name for name in named if not name.startswith("club:")}
         status = game_cases._status(game, finished, held is not None)
         reason = msgspec.json.decode(held, type=rated_store.HeldRow).reason if held is not None else ""
+        # A game that is not rated and will not be (there may be many) links nobody, so that it never has to change.
+        plain = status in ("void", "unrated")
+        held_here = {sid for row in shown for sid, *_ in row.after} | alias.keys() | (named if finished else set())
+        self._mentions(game_page_id(stored.ref), () if plain else (sids | named) - held_here)
+        shown_as = {sid: self.person(alias.get(sid, sid)) for sid in sids}
+        if plain:
+            shown_as = {sid: views.Person(None, one.name) for sid, one in shown_as.items()}
         return views.GamePage(
             club=game.club,
             game_id=game.game_id,
             status=status,  # type: ignore[arg-type]
             started_at=game.started_at,
             content=game.content,
-            people={sid: self.person(sid) for sid in sids},
+            people=shown_as,
+            pageless=frozenset(named if plain else named - self.labels),
             club_name=self.club_names.get(game.club, game.club),
             finished_at=game.finished_at,
             group=(game.group, game.group) if game.group else None,
@@ -350,13 +441,38 @@ class Gatherer:
             for sid, rating, index, score, _ in row.after
         ]
 
+    def label_games(self, label: str, most: int) -> tuple[views.GameLine, ...]:
+        """The rated games of a group (newest first) or tournament (in their order), at most so many."""
+        if not most:
+            return ()
+        forward = label.startswith("tournament:")
+        name = label.partition(":")[2]
+        if self._rows_by_game is not None:
+            rows = [r for r in self.all_rows if r.kind == FINISH and r.game is not None]
+            rows = [r for r in rows if r.game is not None and name == (r.game.tournament if forward else r.game.group)]
+            return tuple(self.game_line(row) for row in (rows[:most] if forward else rows[: -most - 1 : -1]))
+        found: list[views.GameLine] = []
+        pointers = [item["sk"] for item in self.ctx.table.query(keys.label(self.pool.id, label), forward=forward)]
+        for start in range(0, len(pointers), CHUNK):
+            if len(found) >= most:
+                break
+            wanted = [rated_store.rated_key(self.pool.id, o, instant_of(o)) for o in pointers[start : start + CHUNK]]
+            items = self.ctx.table.batch_get(wanted)
+            # A pointer may outlive its row, or the row belong elsewhere by now.
+            texts = [self.view.pick(items.get(key)) for key in wanted]
+            for row in [rated_store.load_rated(text) for text in texts if text is not None]:
+                if row.game is not None and name == (row.game.tournament if forward else row.game.group):
+                    found.append(self.game_line(row))
+        return tuple(found[:most])
+
     def game_line(self, row: Rated) -> views.GameLine:
         """A game in a list of games."""
         game = rated_game(self.pool.system, row)
         assert game is not None  # noqa: S101 - only rows of games come here
         sids = self.pool.system.mentioned(game.content)
         self.know(sids)
-        return views.GameLine(row.at, game.club, game.game_id, game.content, {s: self.person(s) for s in sids})
+        shown_as = {s: self.person(s) for s in sids}
+        return views.GameLine(row.at, game.club, game.game_id, game.content, shown_as, round=game.round)
 
     # -- the pool ------------------------------------------------------------------------------------------------
     def notes(self, limit: int = 500) -> list[views.ChangeNote]:

@@ -21,8 +21,8 @@ from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import Cursor
 from shared.usecases.context import Context
-from site_builder import data
-from site_builder.views import Page
+from site_builder import data, site
+from site_builder.views import LedgerPage, LedgerSegment, Page, PoolView, SiteView
 
 LINES = "application/x-ndjson; charset=utf-8"
 SETTLED = 3600 * MICROSECONDS
@@ -58,8 +58,10 @@ def _body(events: list[Event]) -> bytes:
     return "".join(encode(event) + "\n" for event in sorted(events, key=lambda e: e.id)).encode()
 
 
-def ledger_pages(ctx: Context, pool: Pool, cursor: Cursor, handles: dict[str, str]) -> Iterator[Page]:
-    """Segments that are new or still grow, then the index.
+def ledger_pages(
+    ctx: Context, shared: SiteView, view: PoolView, pool: Pool, cursor: Cursor, handles: dict[str, str]
+) -> Iterator[Page]:
+    """Segments that are new or still grow, then the index, and the page that tells how to use them.
 
     Args:
         handles: server-made id → handle of everybody in the pool, for those who look for somebody.
@@ -98,6 +100,8 @@ def ledger_pages(ctx: Context, pool: Pool, cursor: Cursor, handles: dict[str, st
         "segments": [{**e, "path": f"/{segment_path(pool.id, e['month'])}"} for e in entries],
     }
     yield Page(f"{pool.id}/ledger/index.json", data.JSON, data.to_json(index))
+    segments = tuple(LedgerSegment(e["month"], e["events"], e["sha256"], e["settled"]) for e in entries)
+    yield from site.ledger_pages(shared, view, LedgerPage(segments, cursor.position, cursor.hash))
 
 
 def _known(ctx: Context, pool: str) -> dict[str, dict[str, Any]]:

@@ -7,15 +7,17 @@ all again; every object is compared with what is there before it is written.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace as replace_struct
 
 from shared.ledger import calendar, lists
 from shared.ledger.order import BEGINNING, END
-from shared.ratings.base import FINISH, MICROSECONDS, PlayerState, Rating
+from shared.ratings.base import MICROSECONDS, PlayerState, Rating
 from shared.store import keys, people, pools
 from shared.store import rated as rated_store
 from shared.store.bucket import etag
@@ -25,9 +27,10 @@ from shared.store.table import ConditionFailed, Update
 from shared.usecases import closing, published, rating, wake
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
-from site_builder import addresses, assets, data, ledger_files, site, views
+from site_builder import assets, data, inventory, ledger_files, site, views
 from site_builder.collation import collation_key
-from site_builder.gather import GameRef, Gatherer
+from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
+from site_builder.words import languages
 
 LEASE = 180 * MICROSECONDS
 """A run that has not renewed its lease for so long is dead; another may begin."""
@@ -38,10 +41,19 @@ WHOLE_FILES_EVERY = 3600 * MICROSECONDS
 STEADY_READS = 30
 """How often a run reads again what changed while it read, before it leaves the pool to the next run."""
 CLOSINGS_IN_SPARK = 12
+RECENT = 10
+"""Games on the first page of the list."""
+GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
+"""Games shown with the list of one."""
+SLACK = 3600 * MICROSECONDS
+"""By so much clocks may differ, and results wait."""
 STATISTICS_GAMES = 20_000
 """Beyond, a pool's statistics wait for the next publication of everything: they need every game."""
 CACHE_PAGES = "public, max-age=0, s-maxage=60, must-revalidate"
 CACHE_ASSETS = "public, max-age=31536000, immutable"
+
+
+Line = TypeVar("Line")
 
 
 class Overtaken(Exception):
@@ -81,18 +93,18 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
     pool = pools.load(ctx.table, pool_id)
     if pool is None:
         return None
-    run = _begin(ctx, pool_id)
+    run, after_crash = _begin(ctx, pool_id)
     try:
         wake.answered(ctx, pool_id)
-        return _Publication(ctx, pool, run).publish()
+        return _Publication(ctx, pool, run, after_crash=after_crash).publish()
     except rated_store.StaleView:
         raise Overtaken(pool_id) from None
     finally:
         _end(ctx, pool_id, run)
 
 
-def _begin(ctx: Context, pool: str) -> int:
-    """Take the lease; the number of this run."""
+def _begin(ctx: Context, pool: str) -> tuple[int, bool]:
+    """Take the lease; the number of this run, and whether a run before it wrote pages and broke off."""
     now = ctx.clock()
     item = ctx.table.get(*keys.published(pool)) or {}
     run = int(item.get("run", 0)) + 1
@@ -107,14 +119,17 @@ def _begin(ctx: Context, pool: str) -> int:
         )
     except ConditionFailed:
         raise Overtaken(pool) from None
-    return run
+    return run, int(item.get("began", 0)) > int(item.get("completed", 0))
 
 
 def _renew(ctx: Context, pool: str, run: int) -> None:
     try:
         ctx.table.write(
             Update(
-                keys.published(pool), "SET #leased = :until", {"until": ctx.clock() + LEASE, "run": run}, "#run = :run"
+                keys.published(pool),
+                "SET #leased = :until, #began = :run",
+                {"until": ctx.clock() + LEASE, "run": run},
+                "#run = :run",
             )
         )
     except ConditionFailed:
@@ -139,27 +154,34 @@ def _refresh(ctx: Context, pool: Pool, cursor: Cursor, states: dict[str, PlayerS
             states.pop(sid, None)
 
 
-def changed_slices(old: Sequence[Any], new: Sequence[Any], size: int = site.PAGE_SIZE) -> tuple[list[int], int]:
-    """Numbers (from 1) of the pages whose rows differ, or whose number of pages does; and how many pages there are."""
-    pages, before = site.pages_needed(len(new), size), site.pages_needed(len(old), size)
+def changed_slices(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[int], int]:
+    """Numbers (from 1) of the pages whose rows differ, or whose number of pages does; and how many pages there are.
+
+    The rows next to a page belong to it: a rating is printed with a decimal when its neighbour's prints alike.
+    """
+    size, pages, before = site.PAGE_SIZE, site.pages_needed(len(new)), site.pages_needed(len(old))
     if pages != before:
         return list(range(1, pages + 1)), pages
-    found = [n for n in range(1, pages + 1) if old[(n - 1) * size : n * size] != new[(n - 1) * size : n * size]]
-    return found, pages
+    spans = [(max(0, (n - 1) * size - 1), n * size + 1) for n in range(1, pages + 1)]
+    return [n for n, (first, last) in enumerate(spans, 1) if old[first:last] != new[first:last]], pages
 
 
 class _Publication:
     """One run."""
 
-    def __init__(self, ctx: Context, pool: Pool, run: int) -> None:
+    def __init__(self, ctx: Context, pool: Pool, run: int, *, after_crash: bool) -> None:
         self.ctx = ctx
         self.pool = pool
         self.run = run
+        self.after_crash = after_crash
         self.result = Published(pool.id)
         self.site = views.SiteView(ctx.site_origin, ctx.api_origin or ctx.site_origin)
         self.since_renewal = 0
         self.present: dict[str, str] | None = None
         self.kept: set[str] = set()
+        self._newest: tuple[views.GameLine, ...] | None = None
+        self.ledger_left = False
+        """The pool moved while its ledger was read: what is published of it stays."""
 
     # -- the run -------------------------------------------------------------------------------------------------
     def publish(self) -> Published | None:
@@ -170,39 +192,84 @@ class _Publication:
         old = published.load(ctx, pool.id)
         if old is None or old.rules_version != pool.version:
             dirty.everything = True
+        if dirty.everything:
             dirty.since = BEGINNING
         fresh_month = old is None or old.closed_until != cursor.closed_until
-        if not dirty.entries and not dirty.everything and not fresh_month and old and old.position == cursor.position:
-            return None
         now = ctx.clock()
+        # Where pages may follow each other by the second (one machine), so may the files of the whole pool.
+        every = WHOLE_FILES_EVERY if ctx.publish_delay >= 30 else ctx.publish_delay * MICROSECONDS
+        whole = dirty.everything or fresh_month or old is None or now - old.whole_at >= every
+        overdue = whole and old is not None and old.whole_at < old.published_at
+        frozen = _frozen_since(ctx, pool, old)
+        dirty.since = min(dirty.since, frozen)
+        idle = not (dirty.entries or dirty.everything or fresh_month or overdue or frozen < END)
+        if idle and old is not None and old.position == cursor.position:
+            return None
         states, cursor = self._states(cursor, old, dirty)
         self.gather = Gatherer(ctx, pool, cursor)
         rows = self._rows(states, old, dirty)
+        self.gather.listed = {row.sid for row in rows}
+        self.gather.labels = set(inventory.labels_of(rows))
         if dirty.everything:
             self.gather.read_everything()
-            self.present = dict(ctx.site.list(f"{pool.id}/"))
-            for language in pool.languages[1:]:
-                self.present |= dict(ctx.site.list(f"{language}/{pool.id}/"))
+            self.present = self._stored()
         new = PublishedList(
             publication=f"{self.run:08d}",
             published_at=now,
             position=cursor.position,
             state_hash=cursor.hash,
-            results_up_to=max((r.state.last_played or BEGINNING for r in rows), default=BEGINNING),
+            results_up_to=max((r.state.last_played for r in rows if r.state.last_played is not None), default=None),
             closed_until=cursor.closed_until,
             rules_version=pool.version,
             rows=rows,
-            months=list(old.months) if old is not None else [],
+            months=[replace_struct(note) for note in old.months] if old is not None and not dirty.everything else [],
             whole_at=old.whole_at if old is not None else 0,
+            loose={} if dirty.everything or old is None else dict(old.loose),
         )
-        if new.results_up_to == BEGINNING:
-            new.results_up_to = None
-        self._closings(new, dirty, fresh_month)
+        self.gather.loose = new.loose
+        whole = self._expand(old, dirty) or whole
+        self._closings(new, old, dirty, fresh_month)
+        if old is not None:
+            dirty.players |= _shown_otherwise(old, new)
         self.view = self._pool_view(new, cursor)
         self.result.publication, self.result.position = new.publication, new.position
-        self._write(self._pages(new, old, dirty, cursor, fresh_month))
+        self._write(self._pages(new, old, dirty, cursor, fresh_month, whole))
+        self._check(new, old, dirty)
         self._finish(new, old, dirty)
         return self.result
+
+    def _stored(self) -> dict[str, str]:
+        """Every object of the pool, also those of languages that it has no more."""
+        found = dict(self.ctx.site.list(f"{self.pool.id}/"))
+        for language in languages():
+            found |= dict(self.ctx.site.list(f"{language}/{self.pool.id}/"))
+            found |= dict(self.ctx.site.list(f"{language}/embed/{self.pool.id}/"))
+        return found | dict(self.ctx.site.list(f"embed/{self.pool.id}/"))
+
+    def _expand(self, old: PublishedList | None, dirty: _Dirty) -> bool:
+        """Pages that change because somebody they name got a page or lost it. True: the whole-pool files do too."""
+        if old is None or dirty.everything:
+            return True
+        were, labels_were = {row.sid for row in old.rows}, set(inventory.labels_of(old.rows))
+        are, labels_are = self.gather.listed, self.gather.labels
+        switched = (were ^ are) | (labels_were ^ labels_are)
+        for page, names in old.loose.items():
+            if not switched.isdisjoint(names):
+                kind, _, rest = page.partition("#")
+                if kind == "p":
+                    dirty.players.add(rest)
+                else:
+                    club, _, game = rest.partition("#")
+                    dirty.games.add((club, game))
+        if were - are:
+            dirty.since = BEGINNING
+        for note in old.months:
+            if not are.isdisjoint(note.pageless):
+                dirty.since = min(dirty.since, closing.closing_of(note.month, self.pool.time_zone))
+        # What is told on the page of corrections has a page, also while it waits to be rated.
+        recent = old.published_at - SLACK
+        dirty.games |= {(n.club, n.game_id) for n in self.gather.notes() if n.club and n.game_id and n.at > recent}
+        return bool(were - are)
 
     def _outbox(self) -> _Dirty:
         dirty = _Dirty()
@@ -260,6 +327,7 @@ class _Publication:
                 previous_place=was.previous_place if was else None,
                 previous=was.previous if was else None,
                 spark=was.spark if was else [],
+                month_place=was.month_place if was else None,
             )
         if not dirty.everything:
             self.gather.persons |= {
@@ -275,10 +343,10 @@ class _Publication:
         states = {sid: row.state for sid, row in rows.items()}
         order = lists.ordered(system, states, named, lambda name: collation_key(name, language))
         for sid in order:
-            rows[sid].variant = self._variant(rows[sid].state)
+            rows[sid].variant = self._variant(rows[sid].state, self.ctx.clock())
         main = [sid for sid in order if rows[sid].variant == MAIN]
         if not main:
-            # Nobody left for the main list (all new, or idle for months): better everybody than an empty page.
+            # Nobody left for the main list (all new): better everybody than an empty page.
             main = [sid for sid in order if rows[sid].variant == "new"]
             for sid in main:
                 rows[sid].variant = MAIN
@@ -287,57 +355,90 @@ class _Publication:
             row.place = places.get(sid)
         self._sorted = [rows[sid] for sid in main] + [rows[sid] for sid in order if rows[sid].variant != MAIN]
 
-    def _variant(self, state: PlayerState) -> str:
-        """In which list a player stands, by the pool's stated rules."""
+    def _variant(self, state: PlayerState, at: int) -> str:
+        """In which list a player stands at an instant, by the pool's stated rules."""
         settings = self.pool.settings
         if state.games < settings.minimum_games:
             return "unlisted"
         hide = getattr(settings, "hide_after_days", None)
-        if hide is not None and state.last_played is not None:
-            idle = self.ctx.clock() - state.last_played
-            if idle > hide * 86_400 * MICROSECONDS:
-                return "inactive"
+        if hide is not None and at - (state.last_played or at) > hide * 86_400 * MICROSECONDS:
+            return "inactive"
         if self.pool.system.figures(state, settings).get("class") == "new":
             return "new"
         return MAIN
 
     # -- months --------------------------------------------------------------------------------------------------
-    def _closings(self, new: PublishedList, dirty: _Dirty, fresh_month: bool) -> None:
+    def _closings(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> None:
         """Lists of the months that changed, and from the last closings movement and sparklines."""
         self.months: dict[str, tuple[int, dict[str, PlayerState]]] = {}
-        self.month_before: dict[str, dict[str, tuple[int, Rating]]] = {}
+        self.month_before: dict[str, dict[str, tuple[int | None, Rating]]] = {}
         last = new.closed_until
-        if last is None or not (fresh_month or dirty.everything or dirty.since <= last):
+        if last is None or not (fresh_month or dirty.since <= last):
             return
-        since = BEGINNING if dirty.everything else dirty.since
+        # The list before the first new one links to it, so it is written too.
+        since = dirty.since
+        if fresh_month:
+            since = min(since, old.closed_until if old is not None and old.closed_until is not None else BEGINNING)
         sparks: dict[str, list[int]] = {row.sid: [] for row in new.rows}
         recent = self._recent_closings(last)
         begin = min([since, *recent[:1]])
-        latest: dict[str, tuple[int, Rating]] = {}
+        if begin > BEGINNING:
+            # One closing before, for what a month's list is compared with.
+            begin = calendar.last_closing(begin - 1, self.pool.time_zone)
+        latest: dict[str, tuple[int | None, Rating]] = {}
         for closed in rating.closings_since(self.ctx, self.pool, begin):
             month = calendar.closed_month(closed.day)
-            if closed.at >= since or (fresh_month and closed.at == last):
+            if closed.at >= since:
                 self.month_before[month] = latest
                 states = {sid: msgspec.structs.replace(state) for sid, state in closed.states.items()}
                 self.months[month] = (closed.at, states)
-            latest = self._standing_at(closed.states)
+            latest = self._standing_at(closed.states, closed.at)
             if closed.at in recent:
                 for sid, (_, at_closing) in latest.items():
                     if sid in sparks:
                         sparks[sid].append(at_closing[0])
+        self._months_without_results(since, last)
+        new.months = [note for note in new.months if closing.closing_of(note.month, self.pool.time_zone) < since]
+        shown = self._last_list(last, latest)
         for row in new.rows:
             row.spark = sparks[row.sid]
             row.previous_place, row.previous = latest.get(row.sid, (None, None))
+            row.month_place = shown[row.sid][0] or 0 if row.sid in shown else None
+
+    def _months_without_results(self, since: int, last: int) -> None:
+        """A frozen list stands even when every result before it was voided."""
+        for at, day in calendar.closings(max(since, self.pool.created_at) - 1, last, self.pool.time_zone):
+            month = calendar.closed_month(day)
+            if month in self.months or not closing.is_frozen(self.pool, at):
+                continue
+            if closing.frozen_states(self.ctx, self.pool.id, month):
+                self.months[month], self.month_before[month] = (at, {}), {}
+
+    def _last_list(
+        self, last: int, latest: dict[str, tuple[int | None, Rating]]
+    ) -> dict[str, tuple[int | None, Rating]]:
+        """The places of the last month's list as it stands on its page."""
+        if not closing.is_frozen(self.pool, last):
+            return latest
+        month = calendar.closed_month(calendar.day_of(last, self.pool.time_zone))
+        frozen = closing.frozen_states(self.ctx, self.pool.id, month)
+        return latest if frozen is None else self._standing_at(frozen, last)
 
     def _recent_closings(self, last: int) -> list[int]:
         year_before = last - 366 * 86_400 * MICROSECONDS
         found = [at for at, _ in calendar.closings(year_before, last, self.pool.time_zone)]
         return found[-CLOSINGS_IN_SPARK:]
 
-    def _standing_at(self, states: Mapping[str, PlayerState]) -> dict[str, tuple[int, Rating]]:
+    def _standing_at(self, states: Mapping[str, PlayerState], at: int) -> dict[str, tuple[int | None, Rating]]:
+        """Place (None: listed apart) and rating of everybody at a closing."""
         order = lists.ordered(self.pool.system, states, {}, lists.collate_plain)
-        places = lists.places(self.pool.system, states, order)
-        return {sid: (places[sid], (s.rating, s.index)) for sid, s in states.items()}
+        places = lists.places(self.pool.system, states, self._in_main(states, order, at))
+        return {sid: (places.get(sid), (s.rating, s.index)) for sid, s in states.items()}
+
+    def _in_main(self, states: Mapping[str, PlayerState], order: Sequence[str], at: int) -> list[str]:
+        variants = {sid: self._variant(states[sid], at) for sid in order}
+        main = [sid for sid in order if variants[sid] == MAIN]
+        return main or [sid for sid in order if variants[sid] == "new"]
 
     def _month_pages(self, new: PublishedList) -> Iterator[views.Page]:
         notes = {note.month: note for note in new.months}
@@ -352,9 +453,10 @@ class _Publication:
                 revised = len(difference)
                 yield self._month_changes(month, difference)
                 states = frozen
-            rows = self._month_rows(states, self.month_before[month])
+            rows = self._month_rows(states, self.month_before[month], at)
             number = every.index(month)
             pages = site.pages_needed(len(rows))
+            pageless = sorted(states.keys() - self.gather.listed)
             whole = views.MonthPage(
                 month,
                 kind,  # type: ignore[arg-type]
@@ -375,23 +477,24 @@ class _Publication:
                     replace(whole, standings=part, page=page, movers=whole.movers if page == 1 else ()),
                 )
             first = min(states, key=lambda sid: (self.pool.system.order_key(states[sid]), sid), default="")
-            notes[month] = MonthNote(month, kind, len(rows), first)
+            notes[month] = MonthNote(month, kind, len(rows), first, pageless)
         new.months = [notes[month] for month in sorted(notes)]
 
     def _month_rows(
-        self, states: Mapping[str, PlayerState], before: Mapping[str, tuple[int, Rating]]
+        self, states: Mapping[str, PlayerState], before: Mapping[str, tuple[int | None, Rating]], at: int
     ) -> list[views.Standing]:
         self.gather.know(states)
         language = self.pool.languages[0] if self.pool.languages else "en"
         persons = self.gather.persons
         named = {sid: (persons[sid].name, persons[sid].handle) for sid in states if sid in persons}
         order = lists.ordered(self.pool.system, states, named, lambda name: collation_key(name, language))
-        places = lists.places(self.pool.system, states, order)
+        main = self._in_main(states, order, at)
+        places = lists.places(self.pool.system, states, main)
         rows = []
-        for sid in order:
+        for sid in [*main, *(sid for sid in order if sid not in places)]:
             name, handle = named.get(sid, ("", sid))
             place, was = before.get(sid, (None, None))
-            line = ListRow(sid, handle, name, [], states[sid], MAIN, places[sid], place, was)
+            line = ListRow(sid, handle, name, [], states[sid], MAIN, places.get(sid), place, was)
             rows.append(self.gather.standing(line))
         return rows
 
@@ -402,7 +505,7 @@ class _Publication:
             self.gather.know([sid])
             lines.append(
                 {
-                    "player": self.gather.person(sid).handle,
+                    "player": self.gather.handle(sid),
                     "frozen": present(*was) if was is not None else None,
                     "now": present(*now) if now is not None else None,
                 }
@@ -430,30 +533,35 @@ class _Publication:
             bands=bands_of(pool),
             players=cursor.players,
             games=cursor.games,
+            pictures=True,
         )
 
     def _pages(
-        self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, cursor: Cursor, fresh_month: bool
+        self,
+        new: PublishedList,
+        old: PublishedList | None,
+        dirty: _Dirty,
+        cursor: Cursor,
+        fresh_month: bool,
+        whole: bool,
     ) -> Iterator[views.Page]:
         """All pages of this run in the order in which they go up."""
-        # Where pages may follow each other by the second (one machine), so may the files of the whole pool.
-        every = WHOLE_FILES_EVERY if self.ctx.publish_delay >= 30 else self.ctx.publish_delay * MICROSECONDS
-        whole = dirty.everything or fresh_month or new.published_at - new.whole_at >= every
         yield from self._detail_pages(new, dirty, fresh_month)
         yield from self._month_pages(new)
         yield from self._label_pages(new, old, dirty)
-        yield from self._list_pages(new, old, dirty)
+        yield from self._list_pages(new, old, dirty, fresh_month)
         if whole:
             new.whole_at = new.published_at
         yield from self._section_pages(new, dirty, cursor, whole)
 
     def _detail_pages(self, new: PublishedList, dirty: _Dirty, fresh_month: bool) -> Iterator[views.Page]:
-        games = sorted(dirty.games | set(self.gather.all_games)) if dirty.everything else sorted(dirty.games)
         if dirty.everything:
-            noted = {(n.club, n.game_id) for n in self.gather.notes() if n.club and n.game_id}
-            games = sorted({*games, *noted})
-        for _, page in self.gather.game_pages(games):
-            if page is not None:
+            dirty.games |= self.gather.every_game()
+        for ref, page in self.gather.game_pages(sorted(dirty.games)):
+            if page is None:
+                dirty.games.discard(ref)
+                new.loose.pop(game_page_id(ref), None)
+            else:
                 yield from site.game_pages(self.site, self.view, page)
         month = new.months[-1].month if new.months else None
         if new.closed_until is not None:
@@ -461,22 +569,26 @@ class _Publication:
             month = calendar.closed_month(day)
         by_sid = {row.sid: row for row in new.rows}
         for sid in sorted(by_sid if dirty.everything or fresh_month else dirty.players):
-            if sid in by_sid:
+            if sid not in by_sid:
+                new.loose.pop(player_page_id(sid), None)
+            else:
                 yield from site.player_pages(self.site, self.view, self.gather.player_page(by_sid[sid], month))
 
-    def _list_pages(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> Iterator[views.Page]:
-        variants = ["main", "new", "inactive", "unlisted", "established"]
-        was = {v: _of_variant(old.rows if old is not None else [], v) for v in variants}
-        now = {v: _of_variant(new.rows, v) for v in variants}
-        if not any(r.state.index for r in new.rows):
-            now["established"] = was["established"] = []
-        existing = [v for v in variants if v != "main" and now[v]]
+    def _list_pages(
+        self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool
+    ) -> Iterator[views.Page]:
+        variants = inventory.VARIANTS
+        was = {v: inventory.of_variant(old.rows if old is not None else [], v) for v in variants}
+        now = {v: inventory.of_variant(new.rows, v) for v in variants}
+        existing = [v for v in variants if v != MAIN and now[v]]
+        # Tabs and the day of the last closing stand on every page.
+        every = dirty.everything or fresh_month or existing != [v for v in variants if v != MAIN and was[v]]
         for variant in variants:
             if variant != "main" and not now[variant]:
                 continue
             numbers, pages = changed_slices(was[variant], now[variant])
-            if dirty.everything or variant == "main":
-                numbers = list(range(1, pages + 1)) if dirty.everything else sorted({1, *numbers})
+            if every or variant == MAIN:
+                numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
             shown = [self.gather.standing(row) for row in now[variant]]
             for number in numbers:
                 first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
@@ -489,33 +601,21 @@ class _Publication:
                     pages,
                     variant=variant,
                     variants=existing,
-                    recent=self._recent(dirty) if number == 1 and variant == "main" else (),
+                    recent=self._recent() if number == 1 and variant == "main" else (),
                     around=around,
                 )
         yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r in now["main"][:10]])
 
-    def _recent(self, dirty: _Dirty) -> tuple[views.GameLine, ...]:
+    def _recent(self) -> tuple[views.GameLine, ...]:
         """The newest rated games."""
-        if not dirty.everything:
-            index = rated_store.read_index(self.ctx.table, self.pool.id)
-            rows = []
-            for month in reversed(index.months[-6:]):
-                pk = keys.rated(self.pool.id, month)
-                for item in self.ctx.table.query(pk, forward=False, limit=60):
-                    text = self.gather.view.pick(item)
-                    row = rated_store.load_rated(text) if text is not None else None
-                    if row is not None and row.game is not None and row.kind == FINISH:
-                        rows.append(row)
-                if len(rows) >= 10:
-                    break
-        else:
-            rows = [r for r in self.gather.all_rows if r.kind == FINISH][::-1]
-        return tuple(self.gather.game_line(row) for row in rows[:10])
+        if self._newest is None:
+            self._newest = tuple(self.gather.game_line(row) for row in self.gather.newest_games(RECENT))
+        return self._newest
 
     def _label_pages(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> Iterator[views.Page]:
-        """Lists of clubs, groups, tournaments and years in which a row differs."""
+        """Lists of clubs, groups, tournaments and years in which a row or a game differs."""
         before = {row.sid: row for row in old.rows} if old is not None else {}
-        touched: set[str] = set()
+        touched = self.gather.played_in & self.gather.labels
         for row in new.rows:
             was = before.pop(row.sid, None)
             if dirty.everything or was is None or was != row:
@@ -524,59 +624,74 @@ class _Publication:
                 touched |= was.state.labels.keys()
         for gone in before.values():
             touched |= gone.state.labels.keys()
-        members: dict[str, list[ListRow]] = {label: [] for label in touched}
-        for row in new.rows:
-            for label in row.state.labels:
-                if label in members:
-                    members[label].append(row)
-        old_members: dict[str, list[ListRow]] = {label: [] for label in touched}
-        for row in old.rows if old is not None else ():
-            for label in row.state.labels:
-                if label in old_members:
-                    old_members[label].append(row)
+        members, members_were = _members(new.rows, touched), _members(old.rows if old is not None else (), touched)
         for label in sorted(touched):
-            yield from self._label(label, members[label], old_members[label], dirty)
+            if members[label]:
+                yield from self._label(label, members[label], members_were[label], dirty)
 
     def _label(
         self, label: str, rows: Sequence[ListRow], was: Sequence[ListRow], dirty: _Dirty
     ) -> Iterator[views.Page]:
         kind, _, rest = label.partition(":")
-        if not rows:
-            return
-        states = {row.sid: row.state for row in rows}
-        places = lists.places(self.pool.system, states, [row.sid for row in rows])
-        shown = [replace(self.gather.standing(row), place=places[row.sid], previous_place=None) for row in rows]
-        numbers, pages = changed_slices(was, rows)
-        if dirty.everything:
-            numbers = list(range(1, pages + 1))
-        name = self.gather.club_names.get(rest, rest) if kind == "club" else rest
+        base = rest.partition(":")[0]
+        ordered = self._label_order(label, rows)
+        shown = [replace(self.gather.standing(row), place=place, previous_place=None) for row, place in ordered]
+        numbers, pages = changed_slices(self._label_order(label, was), ordered)
+        numbers = list(range(1, pages + 1)) if dirty.everything else sorted({1, *numbers})
+        name = self.gather.club_names.get(base, base) if kind == "club" else base
+        years = sorted(n.rpartition(":")[2] for n in self.gather.labels if n.startswith(f"{kind}:{base}:"))
         for number in numbers:
-            part = tuple(shown[(number - 1) * site.PAGE_SIZE : number * site.PAGE_SIZE])
-            page = views.LabelPage(kind, rest, name, part, page=number, pages=pages)  # type: ignore[arg-type]
+            first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
+            page = views.LabelPage(
+                kind,  # type: ignore[arg-type]
+                rest,
+                name,
+                tuple(shown[first:last]),
+                games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if number == 1 and ":" not in rest else (),
+                page=number,
+                pages=pages,
+                year=rest.partition(":")[2],
+                years=tuple(years) if number == 1 else (),
+                gainers=_gainers(label, shown) if number == 1 and kind == "tournament" else (),
+                around=(shown[first - 1] if first else None, shown[last] if last < len(shown) else None),
+            )
             yield from site.label_pages(self.site, self.view, page)
+
+    def _label_order(self, label: str, rows: Sequence[ListRow]) -> list[tuple[ListRow, int]]:
+        """The players of a label with their places: by rating, in a tournament by what they did there."""
+        if not label.startswith("tournament:"):
+            places = lists.places(self.pool.system, {r.sid: r.state for r in rows}, [r.sid for r in rows])
+            return [(row, places[row.sid]) for row in rows]
+        keys_of = {row.sid: _tournament_key(row.state.labels[label]) for row in rows}
+        ordered = sorted(rows, key=lambda row: keys_of[row.sid])
+        return _numbered([(row, keys_of[row.sid]) for row in ordered])
 
     def _section_pages(self, new: PublishedList, dirty: _Dirty, cursor: Cursor, whole: bool) -> Iterator[views.Page]:
         """Index of lists, changes, rules, calculator, statistics, feed, whole-pool files."""
         notes = self.gather.notes()
         yield from site.changes_pages(self.site, self.view, notes)
-        yield from site.feed_pages(self.site, self.view, self._recent(dirty), self._month_feed(new))
+        yield from site.feed_pages(self.site, self.view, self._recent(), self._month_feed(new))
+        yield from self._index(new)
+        yield from site.best_pages(self.site, self.view, self._best(new))
         if not whole:
             return
-        yield from self._index(new, dirty)
         yield from site.rules_pages(self.site, self.view)
         yield from site.calculator_pages(self.site, self.view)
         handles = {row.sid: row.handle for row in new.rows}
         try:
-            yield from ledger_files.ledger_pages(self.ctx, self.pool, cursor, handles)
+            yield from ledger_files.ledger_pages(self.ctx, self.site, self.view, self.pool, cursor, handles)
         except ledger_files.Moving:
-            new.whole_at = 0
+            self.ledger_left, new.whole_at = True, 0
         standings = [self.gather.standing(row) for row in new.rows]
         yield data.standings_csv(self.view, standings)
         yield from data.search_pages(self.view, [views.Person(row.handle, row.name) for row in new.rows])
+        ratings = [row.state.rating for row in new.rows]
+        if self.view.pictures:
+            yield site.picture_page(self.view, ratings)
+        yield from data.pool_sitemaps(self.site, self.pool.id, inventory.addresses_of(self.view, new))
         if dirty.everything or cursor.games <= STATISTICS_GAMES:
             if not dirty.everything:
                 self.gather.read_everything()
-            ratings = [row.state.rating for row in new.rows]
             yield from site.statistics_pages(
                 self.site, self.view, self.gather.statistics(self.gather.all_rows, ratings)
             )
@@ -584,7 +699,18 @@ class _Publication:
     def _month_feed(self, new: PublishedList) -> list[tuple[str, int]]:
         return [(n.month, closing.closing_of(n.month, self.pool.time_zone)) for n in new.months[-24:]]
 
-    def _index(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
+    def _best(self, new: PublishedList) -> list[views.BestEver]:
+        """The best ratings that anybody ever had."""
+        key = self.pool.system.order_key
+        found = []
+        for row in new.rows:
+            if row.state.best is not None and row.variant != "unlisted":
+                rating, index, at = row.state.best
+                state = msgspec.structs.replace(row.state, rating=rating, index=index)
+                found.append((key(state), at, row.handle, views.BestEver(row.handle, row.name, (rating, index), at)))
+        return [entry[3] for entry in heapq.nsmallest(site.PAGE_SIZE, found, key=lambda entry: entry[:3])]
+
+    def _index(self, new: PublishedList) -> Iterator[views.Page]:
         self.gather.know({note.first for note in new.months if note.first})
         months = tuple(
             views.MonthEntry(
@@ -600,7 +726,7 @@ class _Publication:
             for label, record in row.state.labels.items():
                 players, games = sums.get(label, (0, 0))
                 sums[label] = (players + 1, games + record[0])
-        tables = [len(self.pool.system.players(dict(line.content))) for line in self._recent(dirty)]
+        tables = [len(self.pool.system.players(dict(line.content))) for line in self._recent()]
         seats = max(tables, default=2)
         entries = []
         for label, (players, games) in sorted(sums.items()):
@@ -611,6 +737,7 @@ class _Publication:
 
     # -- writing -------------------------------------------------------------------------------------------------
     def _write(self, pages: Iterable[views.Page]) -> None:
+        _renew(self.ctx, self.pool.id, self.run)
         for page in pages:
             self._put(page)
 
@@ -631,6 +758,30 @@ class _Publication:
             self.since_renewal = 0
             _renew(self.ctx, self.pool.id, self.run)
 
+    def _check(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
+        """Refuse to finish when a page that should be there was not built, or one was built that should not be."""
+        needed = inventory.shared_keys(self.view, new)
+        games = set(inventory.game_keys(self.view, dirty.games))
+        if dirty.everything:
+            needed |= set(inventory.player_keys(self.view, (row.handle for row in new.rows))) | games
+            if self.ledger_left:
+                needed = {key for key in needed if "/ledger/" not in key}
+            missing, more = needed - self.kept, self.kept - needed
+        else:
+            were = inventory.shared_keys(self.view, old) if old is not None else set[str]()
+            missing = (needed - were - self.kept - set(inventory.whole_keys(self.view, new.rows))) | (games - self.kept)
+            known = {row.handle for row in old.rows} if old is not None else set[str]()
+            fresh = {row.handle for row in new.rows} - known
+            missing |= set(inventory.player_keys(self.view, fresh)) - self.kept
+            more = self.kept - needed - games
+            more = {key for key in more if "/players/" not in key}
+        more = {key for key in more if not key.startswith((f"{self.pool.id}/ledger/", f"{self.pool.id}/sitemap"))}
+        if missing or more:
+            raise RuntimeError(
+                f"{len(missing)} pages were not built, {len(more)} should not have been: "
+                f"{sorted(missing)[:5]} {sorted(more)[:5]}"
+            )
+
     def _finish(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
         """Home page, then ``publication.json``, then what is gone goes, then the list and the outbox."""
         ctx, pool = self.ctx, self.pool
@@ -645,8 +796,15 @@ class _Publication:
         ctx.table.write(
             Update(
                 keys.published(pool.id),
-                "SET #position = :position, #publication = :publication, #published_at = :at",
-                {"position": new.position, "publication": new.publication, "at": new.published_at, "run": self.run},
+                "SET #position = :position, #publication = :publication, #published_at = :at, #completed = :run, "
+                "#whole_at = :whole",
+                {
+                    "position": new.position,
+                    "publication": new.publication,
+                    "at": new.published_at,
+                    "run": self.run,
+                    "whole": new.whole_at,
+                },
                 "#run = :run",
             )
         )
@@ -658,25 +816,85 @@ class _Publication:
             self.result.written += 1
 
     def _remove(self, new: PublishedList, old: PublishedList | None) -> None:
-        """Pages of players and games that are no longer there."""
-        gone: list[str] = []
+        """What is no longer there."""
+        gone: set[str] = set()
         if self.present is not None:
-            ledger = f"{self.pool.id}/ledger/"
-            gone = [key for key in self.present if key not in self.kept and not key.startswith(ledger)]
+            # Segments of the ledger that grow no more are not built again.
+            folders = [f"{self.pool.id}/ledger/"]
+            if self.ledger_left:
+                folders += [f"{language}/{self.pool.id}/ledger/" for language in self.pool.languages]
+            gone = {key for key in self.present if key not in self.kept and not key.startswith(tuple(folders))}
+            gone.discard(f"{self.pool.id}/publication.json")
         elif old is not None:
             handles = {row.handle for row in new.rows}
-            for row in old.rows:
-                if row.handle not in handles:
-                    gone += addresses.removed_with_player(self.view, row.handle)
+            left = (row.handle for row in old.rows if row.handle not in handles)
+            gone = set(inventory.player_keys(self.view, left))
+            gone |= inventory.shared_keys(self.view, old) - inventory.shared_keys(self.view, new)
+            gone |= self._left_by_a_crash(new)
         if gone:
-            self.ctx.site.delete(gone)
+            self.ctx.site.delete(sorted(gone))
             self.result.removed = len(gone)
 
+    def _left_by_a_crash(self, new: PublishedList) -> set[str]:
+        """Objects of a run that broke off which nobody remembers: looked for where they can have come to be."""
+        if not self.after_crash:
+            return set()
+        needed = inventory.shared_keys(self.view, new)
+        needed |= set(inventory.player_keys(self.view, (row.handle for row in new.rows)))
+        found: set[str] = set()
+        for folder in inventory.folders(self.view):
+            found |= {key for key, _ in self.ctx.site.list(folder)}
+        return found - needed
 
-def _of_variant(rows: Sequence[ListRow], variant: str) -> list[ListRow]:
-    if variant == "established":
-        return [row for row in rows if row.variant == MAIN and row.state.index == 100]
-    return [row for row in rows if row.variant == variant]
+
+def _tournament_key(record: views.Record) -> tuple[int, ...]:
+    """Most scored first, then the difference, then wins and half wins."""
+    _, won, drawn, _, own, other, _ = record
+    return (-own, other - own, -2 * won - drawn)
+
+
+def _numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int]]:
+    """Places by equal keys: 1, 2, 2, 4."""
+    found: list[tuple[Line, int]] = []
+    for number, (row, key) in enumerate(rows):
+        place = found[-1][1] if number and rows[number - 1][1] == key else number + 1
+        found.append((row, place))
+    return found
+
+
+def _gainers(label: str, lines: Sequence[views.Standing]) -> tuple[views.Standing, ...]:
+    """The first of a tournament by what its games brought them."""
+    ordered = sorted(lines, key=lambda line: -line.labels[label][6])
+    placed = _numbered([(line, line.labels[label][6]) for line in ordered])
+    return tuple(replace(line, place=place) for line, place in placed[: site.PAGE_SIZE])
+
+
+def _members(rows: Iterable[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
+    found: dict[str, list[ListRow]] = {label: [] for label in labels}
+    for row in rows:
+        for label in row.state.labels:
+            if label in found:
+                found[label].append(row)
+    return found
+
+
+def _shown_otherwise(old: PublishedList, new: PublishedList) -> set[str]:
+    """Players whose own page shows something else though no game of theirs changed: their place in the last month, or
+    that they count as inactive."""
+    were = {row.sid: (row.month_place, row.previous, row.variant == "inactive") for row in old.rows}
+    shown = ((row.sid, (row.month_place, row.previous, row.variant == "inactive")) for row in new.rows)
+    return {sid for sid, now in shown if were.get(sid) != now}
+
+
+def _frozen_since(ctx: Context, pool: Pool, old: PublishedList | None) -> int:
+    """The first closing whose list was published before it was frozen and is frozen now; END: there is none."""
+    for note in old.months if old is not None else ():
+        at = closing.closing_of(note.month, pool.time_zone)
+        if note.kind == "frozen" or not closing.is_frozen(pool, at):
+            continue
+        if ctx.data.etag(closing.frozen_key(pool.id, note.month)) is not None:
+            return at
+    return END
 
 
 def _differences(
@@ -695,7 +913,9 @@ def _differences(
 def _movers(rows: Sequence[views.Standing], most: int = 5) -> tuple[views.Mover, ...]:
     moved = [r for r in rows if r.previous is not None and r.previous[0] != r.rating]
     moved.sort(key=lambda r: (-abs(r.rating - (r.previous or (0, 0))[0]), r.player))
-    return tuple(views.Mover(r.player, r.name, r.previous or (0, 0), (r.rating, r.index)) for r in moved[:most])
+    return tuple(
+        views.Mover(r.player, r.name, r.previous or (0, 0), (r.rating, r.index), r.linked) for r in moved[:most]
+    )
 
 
 def bands_of(pool: Pool) -> tuple[views.Band, ...]:
@@ -712,8 +932,15 @@ def _summary_key(pool: str) -> str:
 def save_summary(ctx: Context, pool: Pool, new: PublishedList, view: views.PoolView) -> None:
     """What the home page says of a pool."""
     leaders = [row for row in new.rows if row.variant == MAIN][:3]
+    sitemaps = data.sitemaps_needed(sum(1 for _ in inventory.addresses_of(view, new)))
     body = msgspec.json.encode(
-        {"players": view.players, "games": view.games, "last_played": new.results_up_to, "leaders": leaders}
+        {
+            "players": view.players,
+            "games": view.games,
+            "last_played": new.results_up_to,
+            "leaders": leaders,
+            "sitemaps": sitemaps,
+        }
     )
     ctx.data.put(_summary_key(pool.id), body, "application/json")
 
@@ -723,6 +950,7 @@ class _Summary(msgspec.Struct):
     games: int
     last_played: int | None
     leaders: list[ListRow]
+    sitemaps: int = 1
 
 
 def summaries(ctx: Context) -> tuple[views.PoolSummary, ...]:
@@ -746,14 +974,17 @@ def summaries(ctx: Context) -> tuple[views.PoolSummary, ...]:
                 summary.last_played,
                 pool.time_zone,
                 tuple(gather.standing(row) for row in summary.leaders),
+                summary.sitemaps if body is not None else 0,
             )
         )
     return tuple(found)
 
 
 def site_pages(ctx: Context, shared: views.SiteView) -> Iterator[views.Page]:
-    """Home in all languages, 404, ``site.json``, ``robots.txt``."""
-    yield from site.home_pages(replace(shared, pools=summaries(ctx)))
+    """Home in all languages, 404, ``site.json``, ``robots.txt``, ``sitemap.xml``."""
+    found = summaries(ctx)
+    yield from site.home_pages(replace(shared, pools=found))
+    yield data.sitemap_index(shared, {summary.id: summary.sitemaps for summary in found})
 
 
 def publish_site(ctx: Context) -> int:

@@ -13,6 +13,8 @@ Same input, same bytes. Nothing is looked up anywhere: what a page shows is in i
 ``/{pool}/rules/``             ``rules_pages``
 ``/{pool}/calculator/``        ``calculator_pages``
 ``/{pool}/statistics/``        ``statistics_pages``
+``/{pool}/ledger/``            ``ledger_pages``
+``/{pool}/best/``              ``best_pages``
 ``/embed/{pool}/``             ``embed_pages``
 ``/{pool}/feed.xml``           ``feed_pages``
 ``/{pool}/picture.png``        ``picture_page``
@@ -41,12 +43,14 @@ from site_builder.addresses import Addresses, key, prefix
 from site_builder.assets import asset
 from site_builder.figures import Figures, Row
 from site_builder.views import (
+    BestEver,
     ChangeNote,
     GameChange,
     GameLine,
     GamePage,
     IndexPage,
     LabelPage,
+    LedgerPage,
     MonthPage,
     Page,
     Person,
@@ -234,9 +238,9 @@ def _rows(
     return rows
 
 
-def pages_needed(players: int, size: int = PAGE_SIZE) -> int:
+def pages_needed(players: int) -> int:
     """How many pages a list of so many players has; at least one."""
-    return max(1, -(-players // size))
+    return max(1, -(-players // PAGE_SIZE))
 
 
 # -- home ----------------------------------------------------------------------------------------------------------
@@ -364,11 +368,15 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
 
     def make(text: Words, figures: Figures) -> dict[str, Any]:
         name = f"{label.kind}:{label.id}"
-        rows = _rows(pool, figures, label.standings, label=name)
+        rows = _rows(pool, figures, label.standings, label.around, label=name)
+        gainers = _rows(pool, figures, label.gainers, label=name)
         tallied = any(any(line.labels.get(name, ())[4:6]) for line in label.standings)
         return {
             "label": label,
             "label_key": name,
+            "gainers": gainers,
+            "rounds": _by_round(label.games),
+            "base": label.id.partition(":")[0],
             "rows": rows,
             "decimals": any(row.fraction for row in rows),
             "number": label.page,
@@ -378,6 +386,27 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
         }
 
     yield from _pool_pages(site, pool, "label.html", lambda to: to.label(label.kind, label.id, label.page), make)
+
+
+def _by_round(games: Sequence[GameLine]) -> list[tuple[int | None, list[GameLine]]]:
+    """Games by round, ascending; those of no round last."""
+    found: dict[int | None, list[GameLine]] = {}
+    for game in games:
+        found.setdefault(game.round, []).append(game)
+    return sorted(found.items(), key=lambda entry: (entry[0] is None, entry[0] or 0))
+
+
+def best_pages(site: SiteView, pool: PoolView, best: Sequence[BestEver]) -> Iterator[Page]:
+    """The best ratings that anybody ever had, with their dates; equal ones share a place."""
+    places: list[int] = []
+    for number, line in enumerate(best, 1):
+        shared = number > 1 and line.rating == best[number - 2].rating
+        places.append(places[-1] if shared else number)
+
+    def make(_text: Words, _figures: Figures) -> dict[str, Any]:
+        return {"best": list(zip(places, best, strict=True))}
+
+    yield from _pool_pages(site, pool, "best.html", lambda to: to.section("best"), make)
 
 
 def index_pages(site: SiteView, pool: PoolView, index: IndexPage) -> Iterator[Page]:
@@ -520,6 +549,11 @@ def statistics_pages(site: SiteView, pool: PoolView, page: StatisticsPage) -> It
         }
 
     yield from _pool_pages(site, pool, "statistics.html", lambda to: to.section("statistics"), make)
+
+
+def ledger_pages(site: SiteView, pool: PoolView, ledger: LedgerPage) -> Iterator[Page]:
+    """How to recompute the ratings, and the files that it takes."""
+    yield from _pool_pages(site, pool, "ledger.html", lambda to: to.section("ledger"), lambda *_: {"ledger": ledger})
 
 
 def _feed(

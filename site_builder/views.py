@@ -53,6 +53,8 @@ class PoolSummary:
     time_zone: str = "UTC"
     leaders: tuple[Standing, ...] = ()
     """The first three of the list, or fewer."""
+    sitemaps: int = 0
+    """How many files its addresses fill."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,8 @@ class Standing:
     """The player's record per label; a label's list shows its own."""
     spark: tuple[int, ...] = ()
     """Rating at the last closings, oldest first, and now: up to 13 numbers."""
+    linked: bool = True
+    """Whether the player has a page."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +230,8 @@ class ChangeNote:
     before: Rating | None = None
     """On a player's page: the rating before and after the correction."""
     after: Rating | None = None
+    played_at: int | None = None
+    """When the game was played, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +242,8 @@ class PlayerPage:
     """``place``, ``previous_place`` and ``spark`` are not looked at."""
     clubs: tuple[tuple[str, str], ...] = ()
     """(id, name)"""
+    pageless: frozenset[str] = frozenset()
+    """Those of the clubs that have no page: nothing of this pool was played there."""
     month: str | None = None
     """The last monthly list the player is in, ``2026-10``, and the place there."""
     month_place: int | None = None
@@ -304,6 +312,8 @@ class GamePage:
     held_because: str = ""
     rules: int = -1
     """Number of the rules in force at the start, in ``PoolView.rules``."""
+    pageless: frozenset[str] = frozenset()
+    """Those of its club, group and tournament (``club:bern``) that have no page."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +326,7 @@ class GameLine:
     content: Mapping[str, Any]
     people: Mapping[str, Person]
     status: str = "rated"
+    round: int | None = None
 
 
 @dataclass(frozen=True)
@@ -326,6 +337,8 @@ class Mover:
     name: str
     before: Rating
     after: Rating
+    linked: bool = True
+    """Whether the player has a page."""
 
 
 @dataclass(frozen=True)
@@ -357,10 +370,18 @@ class LabelPage:
     standings: tuple[Standing, ...]
     """Places within the label. The record shown is ``labels["{kind}:{id}"]`` where there is one."""
     games: tuple[GameLine, ...] = ()
-    """Newest first, a few."""
+    """On page 1, newest first, a few; a tournament's in the order they were played, all of them up to a limit."""
     games_total: int | None = None
     page: int = 1
     pages: int = 1
+    year: str = ""
+    """The list of one year of a club or group, whose id is ``dienstag:2026``."""
+    years: tuple[str, ...] = ()
+    """On page 1: the years that have such a list."""
+    around: tuple[Standing | None, Standing | None] = (None, None)
+    """The last player of the page before and the first of the page after."""
+    gainers: tuple[Standing, ...] = ()
+    """On page 1 of a tournament: who gained most in its games first, places by that."""
 
 
 @dataclass(frozen=True)
@@ -395,6 +416,17 @@ class IndexPage:
 
 
 @dataclass(frozen=True)
+class BestEver:
+    """A line of the all-time list."""
+
+    player: str
+    name: str
+    rating: Rating
+    at: int
+    """When it was reached."""
+
+
+@dataclass(frozen=True)
 class StatisticsPage:
     """A pool in numbers. Whoever fills it takes ``statistics.distribution`` and ``statistics.honesty``."""
 
@@ -404,3 +436,25 @@ class StatisticsPage:
     """(month, games, players who played), ascending."""
     scores: Sequence[tuple[float, float]] = ()
     """(expected, actual), both 0 to 1: one per player or side and game."""
+
+
+@dataclass(frozen=True)
+class LedgerSegment:
+    """A month's file of the published ledger."""
+
+    month: str
+    """UTC month in which its events were accepted."""
+    events: int
+    sha256: str
+    settled: bool
+    """Whether it changes no more."""
+
+
+@dataclass(frozen=True)
+class LedgerPage:
+    """What a reader needs to compute a pool's ratings himself."""
+
+    segments: tuple[LedgerSegment, ...]
+    position: int
+    """How many events are in them."""
+    state_hash: str

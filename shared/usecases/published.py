@@ -35,6 +35,8 @@ class ListRow(msgspec.Struct, array_like=True, gc=False):
     """Rating at the last closing."""
     spark: list[int] = []
     """Ratings at the last closings, oldest first."""
+    month_place: int | None = None
+    """In the list of the last closed month as it stands (frozen or not); 0: there without a place; None: not there."""
 
 
 class MonthNote(msgspec.Struct, array_like=True, gc=False):
@@ -45,6 +47,8 @@ class MonthNote(msgspec.Struct, array_like=True, gc=False):
     players: int
     first: str = ""
     """Server-made id of who led."""
+    pageless: list[str] = []
+    """Server-made ids of those in it who have no page now: every game of theirs was voided, or they were merged."""
 
 
 class PublishedList(msgspec.Struct):
@@ -64,6 +68,9 @@ class PublishedList(msgspec.Struct):
     whole_at: int = 0
     """When the whole-pool files were last written."""
     pages: int = 0
+    loose: dict[str, list[str]] = {}
+    """Page (``p#player``, ``g#club#game``) → players and labels it names though no rating of its own holds them there:
+    it is written anew when one of them gets a page or loses it."""
 
 
 _encoder = msgspec.json.Encoder()

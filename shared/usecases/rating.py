@@ -731,8 +731,9 @@ class _Batch:
         operations: list[Operation] = [store.put_cursor(moved, cursor.version)]
         operations += store.in_place(self.draft, cursor.generation)
         operations += [ledger.removal(pool.id, e) for e in self.removals]
-        if self.dirty or self.touched_games:
-            operations.append(outbox_entry(run, moved, set(self.dirty), self.touched_games, self.since))
+        games = self.touched_games | _games_of(self.removals)
+        if self.dirty or games:
+            operations.append(outbox_entry(run, moved, set(self.dirty), games, self.since))
         if self.months:
             months = {m.rsplit("#", 1)[1] for m in self.months}
             operations.append(Update(store.index_key(pool.id), "ADD #months :months", {"months": months}))
@@ -770,6 +771,11 @@ def outbox_entry(run: Run, moved: Cursor, players: set[str], games: set[GameRef]
         body["games"] = sorted(games)
     sk = f"{run.now:016x}-{moved.position:012d}-{run.ctx.token(8)}"
     return Put({"pk": keys.outbox(run.pool.id), "sk": sk, "body": msgspec.json.encode(body).decode()})
+
+
+def _games_of(events: Iterable[Event]) -> set[GameRef]:
+    """The games that events are about: their pages change even where nothing is rated."""
+    return {(event.game.club, event.game.game_id) for event in events if event.game is not None}
 
 
 def _commit(run: Run, operations: Sequence[Operation], moved: Cursor) -> None:
@@ -1131,6 +1137,7 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     for pk, sk in draft.rows:
         if pk in (keys.open_games(pool.id), keys.held(pool.id)):
             games.add(_ref(sk))
+    games |= _games_of(events)
     kept = [c for c in index.checkpoints if boundary and c.at <= instant_of(boundary)]
     checkpoints = _thinned([*kept, *replay.marks])
     finishes = _finishes(new.rated.values()) - _finishes(old.rated.values())

@@ -27,6 +27,7 @@ from site_builder import data, site
 from site_builder.assets import asset_pages
 from site_builder.views import (
     Band,
+    BestEver,
     ChangeNote,
     Decay,
     GameChange,
@@ -36,6 +37,8 @@ from site_builder.views import (
     IndexPage,
     LabelEntry,
     LabelPage,
+    LedgerPage,
+    LedgerSegment,
     MonthEntry,
     MonthPage,
     Mover,
@@ -331,7 +334,7 @@ class World:
                     places[h], h, self.by[h].name, s.rating, s.index, s.games, s.won, s.drawn, s.lost, s.last_played,
                     self.system.figures(s, self.settings), before.get(h), (old.rating, old.index) if old else None,
                     provisional=s.games < 12, inactive=s.last_played is not None and NOW - s.last_played > 60 * 86_400_000_000,
-                    labels={"club:bern": (s.games // 2, s.won // 2, s.drawn // 2, s.games // 2 - s.won // 2 - s.drawn // 2, 55, 48, 7_250_000 if self.pool.system != "bridier" else 7)},
+                    labels=dict.fromkeys(("club:bern", "tournament:herbst"), (s.games // 2, s.won // 2, s.drawn // 2, s.games // 2 - s.won // 2 - s.drawn // 2, 55, 48, 7_250_000 if self.pool.system != "bridier" else 7)),
                     spark=tuple(spark) if sparks else (),
                 )
             )  # fmt: skip
@@ -426,17 +429,32 @@ class World:
             if not few or number == len(self.snapshots) - 1:
                 yield from site.month_pages(SITE, pool, page)
                 yield data.month_json(pool, page)
+                if page.revised_since:
+                    yield Page(f"{pool.id}/lists/{month}/changes.json", data.JSON, b"{}\n")
                 yield data.month_csv(pool, page)
         labels = tuple(
             LabelEntry(kind, id, name, len(standings), len(self.games) // 2)  # type: ignore[arg-type]
             for kind, id, name in (("club", "bern", "Jassclub Bern"), ("club", "thun", "Kartenfreunde Thun"), ("group", "dienstag", "Dienstag"), ("tournament", "herbst", "Herbstturnier"), ("year", "2026", "2026"))
         )  # fmt: skip
         yield from site.index_pages(SITE, pool, IndexPage(tuple(reversed(months)), labels))
+        for year in ("2025", "2026"):
+            lines = tuple(standings[:9])
+            page_of_year = LabelPage("group", f"dienstag:{year}", "Dienstag", lines, year=year)
+            yield from site.label_pages(SITE, pool, page_of_year)
         for entry in labels:
             yield from site.label_pages(
                 SITE,
                 pool,
-                LabelPage(entry.kind, entry.id, entry.name, tuple(standings[:15]), tuple(recent), entry.games),
+                LabelPage(
+                    entry.kind,
+                    entry.id,
+                    entry.name,
+                    tuple(standings[:15]),
+                    tuple(recent),
+                    entry.games,
+                    years=("2025", "2026") if entry.kind == "group" else (),
+                    gainers=tuple(standings[:15]) if entry.kind == "tournament" else (),
+                ),
             )
         notes = (
             ChangeNote(
@@ -451,6 +469,15 @@ class World:
         )
         yield from site.changes_pages(SITE, pool, notes)
         yield from site.rules_pages(SITE, pool)
+        segments = [LedgerSegment(f"2026-{month:02d}", 40 * month, "3f" * 32, month < 11) for month in range(1, 12)]
+        yield from site.ledger_pages(SITE, pool, LedgerPage(tuple(segments), 2640, pool.state_hash))
+        for name in ("index.json", "players.json", *(f"{segment.month}.jsonl" for segment in segments)):
+            yield Page(f"{pool.id}/ledger/{name}", data.JSON, b"{}\n")
+        ever = sorted((h, s.best) for h, s in self.states.items() if s.best is not None)
+        ever.sort(key=lambda entry: -entry[1][0])
+        yield from site.best_pages(
+            SITE, pool, [BestEver(h, self.by[h].name, (best[0], best[1]), best[2]) for h, best in ever]
+        )
         yield from site.calculator_pages(SITE, pool)
         activity: dict[str, int] = defaultdict(int)
         for game in self.games:
@@ -547,7 +574,9 @@ def whole_site(players: int = 20, awkward: bool = True, few: bool = False) -> It
         yield from world.pages(few)
     view = SiteView(SITE.origin, SITE.api_origin, pools=tuple(world.summary() for world in made))
     yield from site.home_pages(view)
-    yield from data.sitemap_pages(view, ["/", *(f"/{world.pool.id}/" for world in made)])
+    for world in made:
+        yield from data.pool_sitemaps(view, world.pool.id, [f"/{world.pool.id}/"])
+    yield data.sitemap_index(view, {world.pool.id: 1 for world in made})
 
 
 def write(folder: Path, pages: Iterator[Page]) -> int:

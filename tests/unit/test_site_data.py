@@ -119,12 +119,15 @@ def test_neutralised_as_the_import_expects(cell: str) -> None:
 
 
 def test_a_sitemap_is_split() -> None:
-    (one,) = data.sitemap_pages(SITE, ["/a&b/"])
+    (one,) = data.pool_sitemaps(SITE, "duels", ["/a&b/"])
     assert ElementTree.fromstring(one.body).findtext("s:url/s:loc", namespaces=SPACE) == "https://ratings.example/a&b/"
-    pages = data.sitemap_pages(SITE, (f"/{n}/" for n in range(50_001)))
-    assert [page.path for page in pages] == ["sitemaps/1.xml", "sitemaps/2.xml", "sitemap.xml"]
-    counts = [len(ElementTree.fromstring(page.body)) for page in pages]
-    assert counts == [50_000, 1, 2]
+    pages = [*data.pool_sitemaps(SITE, "duels", (f"/{n}/" for n in range(50_001)))]
+    assert [page.path for page in pages] == ["duels/sitemap.xml", "duels/sitemap-2.xml"]
+    assert [len(ElementTree.fromstring(page.body)) for page in pages] == [50_000, 1]
+    assert data.sitemaps_needed(50_000) == 1
+    index = data.sitemap_index(SITE, {"duels": data.sitemaps_needed(50_001), "empty": 0})
+    found = [entry.text for entry in ElementTree.fromstring(index.body).iterfind("s:sitemap/s:loc", SPACE)]
+    assert found == [f"https://ratings.example/{page.path}" for page in pages]
 
 
 def test_search_files() -> None:

@@ -1,0 +1,134 @@
+"""Which objects a published pool consists of, worked out from its list alone and not from what was built.
+
+So a publication can tell whether it built all it should, and which objects of the last one have no place any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from shared.usecases.published import MAIN, ListRow, PublishedList
+from site_builder import addresses, data, site
+from site_builder.addresses import Addresses, key
+from site_builder.views import Person, PoolView
+
+VARIANTS = (MAIN, "new", "inactive", "unlisted", "established")
+"""The list, and the lists apart."""
+SECTIONS = ("lists", "changes", "rules", "calculator", "statistics", "ledger", "best")
+
+
+def of_variant(rows: Sequence[ListRow], variant: str) -> list[ListRow]:
+    """The rows of the list or of a list apart; the established are in the main list too."""
+    if variant != "established":
+        return [row for row in rows if row.variant == variant]
+    if not any(row.state.index for row in rows):
+        return []
+    return [row for row in rows if row.variant == MAIN and row.state.index == 100]
+
+
+def pages_of(view: PoolView, where: str) -> Iterator[str]:
+    """The keys of a page in all languages. ``where``: its address below the pool's, such as ``rules/``."""
+    for language in view.languages or ("en",):
+        yield key(Addresses(view, language).pool + where)
+
+
+def _numbered(view: PoolView, base: str, players: int) -> Iterator[str]:
+    for number in range(1, site.pages_needed(players) + 1):
+        yield from pages_of(view, base if number == 1 else f"{base}page/{number}/")
+
+
+def list_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
+    """The pages of the list and of the lists apart, with their data."""
+    for variant in VARIANTS:
+        players = len(of_variant(rows, variant))
+        if not players and variant != MAIN:
+            continue
+        base = "" if variant == MAIN else f"{variant}/"
+        yield from _numbered(view, base, players)
+        for number in range(1, site.pages_needed(players) + 1):
+            yield f"{view.id}/{base}{'' if number == 1 else f'page/{number}/'}standings.json"
+
+
+def labels_of(rows: Iterable[ListRow]) -> dict[str, int]:
+    """Every club, group, tournament and year with the number of its players."""
+    found: dict[str, int] = {}
+    for row in rows:
+        for label in row.state.labels:
+            found[label] = found.get(label, 0) + 1
+    return found
+
+
+def label_keys(view: PoolView, rows: Iterable[ListRow]) -> Iterator[str]:
+    """The pages of clubs, groups, tournaments and years."""
+    for label, players in labels_of(rows).items():
+        kind, _, rest = label.partition(":")
+        yield from _numbered(view, f"{kind}s/{rest.replace(':', '/')}/", players)
+
+
+def month_keys(view: PoolView, published: PublishedList) -> Iterator[str]:
+    """The pages of the months with their data."""
+    for note in published.months:
+        yield from _numbered(view, f"lists/{note.month}/", note.players)
+        names = ["standings.json", "standings.csv", *(["changes.json"] if note.kind == "frozen" else [])]
+        yield from (f"{view.id}/lists/{note.month}/{name}" for name in names)
+
+
+def whole_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
+    """The files that hold the whole pool: CSV, search, sitemaps."""
+    yield f"{view.id}/standings.csv"
+    shards: set[str] = set()
+    for row in rows:
+        shards |= data.shards_of(Person(row.handle, row.name))
+    yield from (f"{view.id}/search/{letter}.json" for letter in shards)
+    if view.pictures:
+        yield f"{view.id}/picture.png"
+
+
+def addresses_of(view: PoolView, published: PublishedList) -> Iterator[str]:
+    """What a sitemap names: every page in every language but those of games, which players' pages lead to."""
+    keys = [*list_keys(view, published.rows), *label_keys(view, published.rows), *month_keys(view, published)]
+    keys += [*player_keys(view, (row.handle for row in published.rows)), *section_keys(view)]
+    for found in sorted(keys):
+        if found.endswith("index.html") and "embed/" not in found:
+            yield "/" + found.removesuffix("index.html")
+
+
+def folders(view: PoolView) -> Iterator[str]:
+    """Where objects can be that a list without them would not remember."""
+    below = ["players/", "page/", "clubs/", "groups/", "tournaments/", "years/", "lists/", "search/"]
+    below += [f"{variant}/" for variant in VARIANTS if variant != MAIN]
+    for language in view.languages or ("en",):
+        root = Addresses(view, language).pool.removeprefix("/")
+        yield from (root + folder for folder in below)
+
+
+def section_keys(view: PoolView) -> Iterator[str]:
+    """What every pool has once."""
+    for section in SECTIONS:
+        yield from pages_of(view, f"{section}/")
+    for language in view.languages or ("en",):
+        yield addresses.embed_key(view, language)
+    yield from (f"{view.id}/{name}" for name in ("feed.xml", "ledger/index.json", "ledger/players.json"))
+
+
+def shared_keys(view: PoolView, published: PublishedList) -> set[str]:
+    """Everything but the pages of players and games, segments of the ledger, sitemaps and ``publication.json``."""
+    return {
+        *list_keys(view, published.rows),
+        *label_keys(view, published.rows),
+        *month_keys(view, published),
+        *whole_keys(view, published.rows),
+        *section_keys(view),
+    }
+
+
+def player_keys(view: PoolView, handles: Iterable[str]) -> Iterator[str]:
+    """The pages, data and feeds of players."""
+    for handle in handles:
+        yield from addresses.player_keys(view, handle)
+
+
+def game_keys(view: PoolView, games: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The pages of games, by (club, game id)."""
+    for club, game in games:
+        yield from addresses.game_keys(view, club, game)
