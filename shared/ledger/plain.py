@@ -38,26 +38,34 @@ def rate_of(system: RuleSystem, content: Content) -> tuple[tuple[str, ...], Cont
     return players, system.translate(content, seats.__getitem__)
 
 
+class Details:
+    """What a fold hardly ever needs of plain games, column by column."""
+
+    __slots__ = ("accepted", "game_ids", "rounds", "sequences", "tokens")
+
+    def __init__(self) -> None:
+        self.rounds = array("I")
+        """0: none; else the round plus 1."""
+        self.sequences = array("I")
+        self.accepted = array("q")
+        """Instants."""
+        self.game_ids: list[str] = []
+        """The clubs' ids of the games."""
+        self.tokens: list[str] = []
+        """The random ends of the events' ids."""
+
+    def columns(self) -> list[Any]:
+        """All of them."""
+        return [self.rounds, self.sequences, self.accepted, self.game_ids, self.tokens]
+
+
 class Plain:
     """Plain games of one pool, all with equally many seats, in played order.
 
     Lists of what recurs (``ids``, ``kinds``, ``labels``), and columns with one number per game that point into them.
     """
 
-    __slots__ = (
-        "_game_ids",
-        "_joined",
-        "at",
-        "ids",
-        "kind",
-        "kinds",
-        "label",
-        "labels",
-        "rounds",
-        "seats",
-        "sequences",
-        "width",
-    )
+    __slots__ = ("_details", "at", "ids", "kind", "kinds", "label", "labels", "seats", "width")
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -70,31 +78,18 @@ class Plain:
         self.kind = array("I")
         self.label = array("I")
         self.seats = [array("I") for _ in range(width)]
-        self.rounds = array("I")
-        """0: none; else the round plus 1."""
-        self.sequences = array("I")
-        self._game_ids: list[str] | None = []
-        self._joined = ""
+        self._details: Details | Callable[[], Details] = Details()
 
     @property
-    def game_ids(self) -> list[str]:
-        """The clubs' ids of the games."""
-        if self._game_ids is None:
-            self._game_ids = self._joined.split("\n")
-        return self._game_ids
+    def details(self) -> Details:
+        """What a fold hardly ever needs: unpacked where somebody asks."""
+        if not isinstance(self._details, Details):
+            self._details = self._details()
+        return self._details
 
-    @game_ids.setter
-    def game_ids(self, game_ids: list[str]) -> None:
-        self._game_ids = game_ids
-
-    @property
-    def joined(self) -> str:
-        """The same as one text, by line ends: made lists of only where somebody asks."""
-        return self._joined if self._game_ids is None else "\n".join(self._game_ids)
-
-    @joined.setter
-    def joined(self, joined: str) -> None:
-        self._joined, self._game_ids = joined, None
+    def detail(self, details: Details | Callable[[], Details]) -> None:
+        """Set the details, or where to get them from."""
+        self._details = details
 
     def __len__(self) -> int:
         return len(self.at)
@@ -108,25 +103,26 @@ class Plain:
         players = self.players(number)
         content = system.translate(self.kinds[self.kind[number]], lambda seat: players[int(seat)])
         club, group, tournament = self.labels[self.label[number]]
-        at, round_ = self.at[number], self.rounds[number]
+        details = self.details
+        at, round_ = self.at[number], details.rounds[number]
         return Game(
             club,
-            self.game_ids[number],
+            details.game_ids[number],
             1,
             at,
             at,
             group=group,
             tournament=tournament,
             round=round_ - 1 if round_ else None,
-            sequence=self.sequences[number],
+            sequence=details.sequences[number],
             content=content,
         )
 
     def tick(self, number: int) -> tuple[Any, ...]:
         """Where a game stands in played order, as ``fold.Tick`` begins."""
-        club = self.labels[self.label[number]][0]
-        round_ = max(self.rounds[number] - 1, 0)
-        return (self.at[number], FINISH, round_, self.sequences[number], club, self.game_ids[number], 0)
+        club, details = self.labels[self.label[number]][0], self.details
+        round_ = max(details.rounds[number] - 1, 0)
+        return (self.at[number], FINISH, round_, details.sequences[number], club, details.game_ids[number], 0)
 
     def before(self, tick: Sequence[Any], first: int) -> int:
         """The number of the first game, from ``first`` on, that does not stand before a tick."""
@@ -136,7 +132,7 @@ class Plain:
         return number
 
     def _columns(self) -> list[Any]:
-        return [self.at, self.kind, self.label, *self.seats, self.rounds, self.sequences]
+        return [self.at, self.kind, self.label, *self.seats, *self.details.columns()]
 
     def kept(self, mask: Sequence[bool]) -> Plain:
         """Only the games where the mask says so."""
@@ -144,7 +140,6 @@ class Plain:
         found.ids, found.kinds, found.labels = self.ids, self.kinds, self.labels
         for new, old in zip(found._columns(), self._columns(), strict=True):
             new.extend(compress(old, mask))
-        found.game_ids = list(compress(self.game_ids, mask))
         return found
 
     def _sort(self) -> None:
@@ -155,11 +150,10 @@ class Plain:
         if all(map(lt, keys, keys[1:])):
             return
         order = sorted(range(len(at)), key=keys.__getitem__)
-        self.at = array("q", map(self.at.__getitem__, order))
-        for name in ("kind", "label", "rounds", "sequences"):
-            setattr(self, name, array("I", map(getattr(self, name).__getitem__, order)))
-        self.seats = [array("I", map(column.__getitem__, order)) for column in self.seats]
-        self.game_ids = list(map(self.game_ids.__getitem__, order))
+        for column in self._columns():
+            there = column[:]
+            del column[:]
+            column.extend(map(there.__getitem__, order))
 
 
 class PlainBuilder:
@@ -172,7 +166,7 @@ class PlainBuilder:
         self._kinds: dict[bytes, int] = {}
         self._labels: dict[Label, int] = {}
 
-    def add(self, game: Game) -> bool:
+    def add(self, game: Game, accepted_at: int = 0, token: str = "") -> bool:
         """Take a game in; False (and nothing happens) when it is not plain in shape."""
         if game.revision != 1 or game.finished_at != game.started_at or not game.rated or game.void:
             return False
@@ -188,9 +182,9 @@ class PlainBuilder:
         plain.label.append(_number(self._labels, plain.labels, label, label))
         for column, player in zip(plain.seats, players, strict=True):
             column.append(_number(self._ids, plain.ids, player, player))
-        plain.rounds.append(0 if game.round is None else game.round + 1)
-        plain.sequences.append(game.sequence)
-        plain.game_ids.append(game.game_id)
+        row = (0 if game.round is None else game.round + 1, game.sequence, accepted_at, game.game_id, token)
+        for column, value in zip(plain.details.columns(), row, strict=True):
+            column.append(value)
         return True
 
     def done(self) -> Plain:
@@ -233,10 +227,16 @@ def merged(parts: Sequence[Plain]) -> Plain:
         whole.label.extend(map(here.__getitem__, part.label))
         for column, seats in zip(whole.seats, part.seats, strict=True):
             column.extend(map(people.__getitem__, seats))
-        whole.rounds.extend(part.rounds)
-        whole.sequences.extend(part.sequences)
-    whole.joined = "\n".join(part.joined for part in parts if len(part))
+    whole.detail(lambda: _details_of(parts))
     whole._sort()
+    return whole
+
+
+def _details_of(parts: Sequence[Plain]) -> Details:
+    whole = Details()
+    for part in parts:
+        for column, more in zip(whole.columns(), part.details.columns(), strict=True):
+            column.extend(more)
     return whole
 
 
@@ -271,11 +271,11 @@ def apart(
 def without(plain: Plain, told_again: AbstractSet[GameRef]) -> Plain:
     """Only the games that were not told again elsewhere."""
     again = {game_id for _, game_id in told_again}
-    if not again or again.isdisjoint(plain.game_ids):
+    if not again or again.isdisjoint(plain.details.game_ids):
         return plain
     clubs = [label[0] for label in plain.labels]
     mask = [
         game_id not in again or (clubs[label], game_id) not in told_again
-        for game_id, label in zip(plain.game_ids, plain.label, strict=True)
+        for game_id, label in zip(plain.details.game_ids, plain.label, strict=True)
     ]
     return plain.kept(mask)

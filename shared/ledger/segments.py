@@ -14,14 +14,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, compress
+from functools import partial
+from itertools import accumulate, chain
 from operator import add, sub
 from typing import Any
 
 import msgspec
 
 from shared.ledger.events import Event, event_id
-from shared.ledger.plain import GameRef, Label, Plain, PlainBuilder, merged, without
+from shared.ledger.plain import Details, GameRef, Label, Plain, PlainBuilder, merged, without
 from shared.ratings.base import Content, RuleSystem
 
 _MAGIC = b"CLSEG1\n"
@@ -43,23 +44,30 @@ class _Columns(msgspec.Struct, array_like=True, gc=False):
     kind: bytes
     label: bytes
     seats: list[bytes]
+    details: bytes
+    """``_Details``, compressed apart: a replay leaves them packed."""
+
+
+class _Details(msgspec.Struct, array_like=True, gc=False):
     rounds: bytes
     sequences: bytes
     accepted: bytes
     """Microseconds from the finish to the acceptance."""
     game_ids: str
     tokens: str
-    """The random ends of the event ids. Both are joined by line ends."""
+    """Both are joined by line ends."""
 
 
 class _Body(msgspec.Struct, array_like=True, gc=False):
     events: int
+    latest: int
     columns: _Columns | None
     rest: list[Event]
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Body)
+_details_decoder = msgspec.msgpack.Decoder(_Details)
 
 
 @dataclass
@@ -68,35 +76,30 @@ class Segment:
 
     plain: Plain | None = None
     """The games told as columns: each finished, told once, in played order."""
-    accepted: array[int] = field(default_factory=lambda: array("q"))
-    """When each of them was accepted."""
-    tokens: str = ""
-    """The random ends of their ids, by line ends."""
     rest: list[Event] = field(default_factory=list)
     """Every other event, by id."""
+    latest: int = 0
+    """When the last of all was accepted."""
 
     def __len__(self) -> int:
-        return len(self.accepted) + len(self.rest)
+        return (0 if self.plain is None else len(self.plain)) + len(self.rest)
 
     def events(self, system: RuleSystem) -> Iterator[Event]:
         """Every event as it was accepted, in no particular order."""
         if self.plain is not None:
-            for number, (accepted, token) in enumerate(zip(self.accepted, self.tokens.split("\n"), strict=True)):
+            details = self.plain.details
+            for number, (accepted, token) in enumerate(zip(details.accepted, details.tokens, strict=True)):
                 yield Event(event_id(accepted, token), "game", accepted, "finished", self.plain.game(system, number))
         yield from self.rest
 
     def before(self, instant: int) -> Segment:
         """Only what was accepted before an instant."""
-        mask = [accepted < instant for accepted in self.accepted]
-        rest = [event for event in self.rest if event.accepted_at < instant]
-        if all(mask) and len(rest) == len(self.rest):
+        if self.latest < instant:
             return self
-        return Segment(
-            None if self.plain is None else self.plain.kept(mask),
-            array("q", compress(self.accepted, mask)),
-            "\n".join(compress(self.tokens.split("\n"), mask)),
-            rest,
-        )
+        plain = self.plain
+        if plain is not None:
+            plain = plain.kept([accepted < instant for accepted in plain.details.accepted])
+        return Segment(plain, [event for event in self.rest if event.accepted_at < instant], instant - 1)
 
 
 def _sort_key(event: Event) -> tuple[Any, ...]:
@@ -118,21 +121,18 @@ def columnar(system: RuleSystem, events: Iterable[Event]) -> Segment:
             ref = (event.game.club, event.game.game_id)
             told[ref] = told.get(ref, 0) + 1
     builder = PlainBuilder(system, width)
-    accepted: array[int] = array("q")
-    tokens: list[str] = []
     rest: list[Event] = []
     for event in sorted(ordered, key=_sort_key):
         token = event.id[16:]
         like = Event(event_id(event.accepted_at, token), "game", event.accepted_at, "finished", event.game)
         again = event.game is not None and told[(event.game.club, event.game.game_id)] > 1
         plain = event.game is not None and event == like and not again and "\n" not in token
-        if not plain or event.game is None or not builder.add(event.game):
+        if not plain or event.game is None or not builder.add(event.game, event.accepted_at, token):
             rest.append(event)
-        else:
-            accepted.append(event.accepted_at)
-            tokens.append(token)
     rest.sort(key=lambda e: e.id)
-    return Segment(builder.done() if accepted else None, accepted, "\n".join(tokens), rest)
+    plain_games = builder.done()
+    latest = max((event.accepted_at for event in ordered), default=0)
+    return Segment(plain_games if len(plain_games) else None, rest, latest)
 
 
 def _bytes(column: array[int]) -> bytes:
@@ -152,11 +152,27 @@ def _array(typecode: str, data: bytes, length: int) -> array[int]:
     return found
 
 
+def _unpacked(data: bytes, at: array[int]) -> Details:
+    told, count, details = _details_decoder.decode(zlib.decompress(data)), len(at), Details()
+    details.rounds, details.sequences = _array("I", told.rounds, count), _array("I", told.sequences, count)
+    details.accepted = array("q", map(add, at, _array("q", told.accepted, count)))
+    details.game_ids, details.tokens = told.game_ids.split("\n"), told.tokens.split("\n")
+    return details
+
+
 def encode(segment: Segment) -> bytes:
     """A segment's bytes; the same segment gives the same bytes."""
     plain = segment.plain
     columns = None
     if plain is not None:
+        details = plain.details
+        packed = _Details(
+            _bytes(details.rounds),
+            _bytes(details.sequences),
+            _bytes(array("q", map(sub, details.accepted, plain.at))),
+            "\n".join(details.game_ids),
+            "\n".join(details.tokens),
+        )
         columns = _Columns(
             plain.width,
             plain.ids,
@@ -166,13 +182,9 @@ def encode(segment: Segment) -> bytes:
             _bytes(plain.kind),
             _bytes(plain.label),
             [_bytes(column) for column in plain.seats],
-            _bytes(plain.rounds),
-            _bytes(plain.sequences),
-            _bytes(array("q", map(sub, segment.accepted, plain.at))),
-            plain.joined,
-            segment.tokens,
+            zlib.compress(_encoder.encode(packed), _LEVEL),
         )
-    body = zlib.compress(_encoder.encode(_Body(len(segment), columns, segment.rest)), _LEVEL)
+    body = zlib.compress(_encoder.encode(_Body(len(segment), segment.latest, columns, segment.rest)), _LEVEL)
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
@@ -191,7 +203,7 @@ def decode(data: bytes) -> Segment:
     except (zlib.error, msgspec.DecodeError) as error:
         raise SegmentError(str(error)) from error
     columns = told.columns
-    segment = Segment(rest=told.rest)
+    segment = Segment(None, told.rest, told.latest)
     if columns is not None:
         plain = segment.plain = Plain(columns.width)
         plain.ids, plain.kinds, plain.labels = columns.ids, columns.kinds, columns.labels
@@ -199,10 +211,7 @@ def decode(data: bytes) -> Segment:
         plain.at = array("q", accumulate(_array("q", columns.at, count)))
         plain.kind, plain.label = _array("I", columns.kind, count), _array("I", columns.label, count)
         plain.seats = [_array("I", column, count) for column in columns.seats]
-        plain.rounds, plain.sequences = _array("I", columns.rounds, count), _array("I", columns.sequences, count)
-        plain.joined = columns.game_ids
-        segment.accepted = array("q", map(add, plain.at, _array("q", columns.accepted, count)))
-        segment.tokens = columns.tokens
+        plain.detail(partial(_unpacked, columns.details, plain.at))
     if len(segment) != told.events:
         raise SegmentError("events are missing")
     return segment
