@@ -138,7 +138,7 @@ def report(ctx: Context, pool: Pool, plan: Plan, options: Options) -> dict[str, 
         "errors": [_error(error) for error in errors[:MOST_ERRORS]],
         "error_count": len(errors),
         "questions": _questions(ctx, pool, plan, bad),
-        "corrections": [_correction(row) for row in plan.rows if row.status == "corrected"][:MOST_CORRECTIONS],
+        "corrections": [_correction(plan, row) for row in plan.rows if row.status == "corrected"][:MOST_CORRECTIONS],
         "registered": [{"player": h, "name": n} for h, n in plan.names.registrations.items()],
         "notices": [{"code": n.code, "message": n.message, "count": n.count} for n in plan.notices],
         "ignored_columns": list(plan.reading.ignored_columns),
@@ -200,7 +200,8 @@ def _questions(ctx: Context, pool: Pool, plan: Plan, bad: Sequence[Planned]) -> 
     return found
 
 
-def _correction(planned: Planned) -> dict[str, Any]:
+def _correction(plan: Plan, planned: Planned) -> dict[str, Any]:
+    """What a row corrects, in the columns the file has; what follows from them is not told."""
     before, after = planned.before, planned.after
     return {
         "row": planned.row.number,
@@ -209,7 +210,8 @@ def _correction(planned: Planned) -> dict[str, Any]:
         "changes": [
             {"column": column, "before": before.get(column, ""), "after": after.get(column, "")}
             for column in COLUMNS
-            if before.get(column, "") != after.get(column, "")
+            if (column in plan.reading.columns or column == "started")
+            and before.get(column, "") != after.get(column, "")
         ],
     }
 
