@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
-from shared.ratings.base import PlayerState, RuleSystem
+from shared.ratings.base import PlayerState, RuleSystem, Settings
 
+Apart = Literal["unlisted", "inactive"]
+"""Why a player does not stand in the list: too few games yet, or none for too long."""
 Collate = Callable[[str], object]
 """Sort key of a name in the language of a page."""
 
@@ -44,3 +47,24 @@ def places(system: RuleSystem, states: Mapping[str, PlayerState], order: Sequenc
             place, previous = number, key
         found[sid] = place
     return found
+
+
+def why_apart(state: PlayerState, settings: Settings, today: int) -> Apart | None:
+    """Why a player does not stand in the list, or None when he does. No rating hangs on it.
+
+    Args:
+        settings: the newest. ``minimum_games`` are needed to be listed; where the rules know ``hide_after_days``, a
+            player leaves the list when his last rated game was more days ago, and is back with the next one.
+        today: day (ordinal) in the pool's zone.
+    """
+    if state.games < settings.minimum_games:
+        return "unlisted"
+    hide: int | None = getattr(settings, "hide_after_days", None)
+    if hide is not None and today - state.last_result > hide:
+        return "inactive"
+    return None
+
+
+def listed(state: PlayerState, settings: Settings, today: int) -> bool:
+    """Whether a player stands in the list on a day (ordinal) in the pool's zone."""
+    return why_apart(state, settings, today) is None
