@@ -9,6 +9,7 @@ the claim is still its own, so a replay that was overtaken cannot write any more
 
 from __future__ import annotations
 
+import base64
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,11 @@ from shared.ratings.base import Game, PlayerState, Rating
 from shared.store import keys
 from shared.store.bucket import Bucket
 from shared.store.table import Delete, Item, Key, Operation, Put, Table
+
+LONG_STATE = 12_000
+"""Bytes from which a state is packed: labels of clubs, groups, tournaments and years shrink to a sixth."""
+PACKED = "z"
+"""What a packed text begins with; JSON never does."""
 
 
 class StaleView(Exception):
@@ -147,8 +153,18 @@ def load_rated(text: str) -> Rated:
     return _rated.decode(text)
 
 
+def dump_state(row: StateRow) -> str:
+    """A state's text; packed when it is long, as that of somebody who played in a thousand tournaments."""
+    text = _encode(row)
+    if len(text) <= LONG_STATE:
+        return text.decode()
+    return PACKED + base64.b85encode(zlib.compress(text, 6)).decode()
+
+
 def load_state(text: str) -> StateRow:
     """A state from its text."""
+    if text.startswith(PACKED):
+        return _state.decode(zlib.decompress(base64.b85decode(text[len(PACKED) :])))
     return _state.decode(text)
 
 
@@ -226,7 +242,7 @@ def read_states(table: Table, pool: str, sids: Iterable[str], view: View) -> dic
     for key, item in found.items():
         text = view.pick(item)
         if text is not None:
-            rows[wanted[key]] = _state.decode(text)
+            rows[wanted[key]] = load_state(text)
     return rows
 
 
@@ -235,7 +251,7 @@ def read_all_states(table: Table, pool: str, view: View) -> dict[str, StateRow]:
     rows: dict[str, StateRow] = {}
     for number in range(keys.STATE_SHARDS):
         for sid, text in read_rows(table, keys.state_partition(pool, number), view):
-            rows[sid] = _state.decode(text)
+            rows[sid] = load_state(text)
     return rows
 
 

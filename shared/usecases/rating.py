@@ -705,7 +705,7 @@ class _Batch:
         for sid, key in self.dirty.items():
             state = self.fold.states[sid]
             self.last[sid] = key
-            self.draft.rows[keys.state(pool.id, sid)] = store.dump(StateRow(state, key))
+            self.draft.rows[keys.state(pool.id, sid)] = store.dump_state(StateRow(state, key))
             new_hash = line_hash(pool.system, sid, state)
             total += new_hash - self.old_hash.get(sid, 0)
             self.old_hash[sid] = new_hash
@@ -1116,10 +1116,11 @@ def _mark(
 
 
 def _thinned(checkpoints: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
-    if len(checkpoints) <= CHECKPOINTS:
-        return tuple(checkpoints)
-    half = len(checkpoints) // 2
-    return tuple(checkpoints[:half:2]) + tuple(checkpoints[half:])
+    kept = tuple(checkpoints)
+    while len(kept) > CHECKPOINTS:
+        half = len(kept) // 2
+        kept = kept[:half:2] + kept[half:]
+    return kept
 
 
 def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) -> bool:
@@ -1168,7 +1169,7 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     else:
         _commit(run, [store.put_cursor(moved, cursor.version), *small, *lost, *closing, *removals], moved)
     run.result.events += len(events)
-    _drop_objects(run, index, checkpoints)
+    _drop_objects(run, [*index.checkpoints, *replay.marks], checkpoints)
     return long
 
 
@@ -1242,7 +1243,7 @@ def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> t
             key = before_it.order
         row = StateRow(now, key)
         if was is None or was != row:
-            draft.rows[keys.state(pool.id, sid)] = store.dump(row)
+            draft.rows[keys.state(pool.id, sid)] = store.dump_state(row)
         if was is None:
             draft.pointers.add((keys.memberships(sid), pool.id))
     return total % MODULUS, count
@@ -1316,9 +1317,9 @@ def _drop_pointers(run: Run, draft: Draft) -> None:
         return
 
 
-def _drop_objects(run: Run, index: Index, kept: Sequence[Checkpoint]) -> None:
+def _drop_objects(run: Run, known: Sequence[Checkpoint], kept: Sequence[Checkpoint]) -> None:
     """Checkpoint objects that nothing names any more."""
-    gone = {c.key for c in index.checkpoints} - {c.key for c in kept}
+    gone = {c.key for c in known} - {c.key for c in kept}
     if gone:
         run.ctx.data.delete(sorted(gone))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Any
 
+import msgspec
 from botocore.exceptions import ClientError
 
 Wire = dict[str, Any]
@@ -140,14 +141,7 @@ def _updated(entry: Mapping[str, Any], item: Wire | None) -> Wire:
 
 
 def _size(item: Wire) -> int:
-    def weigh(value: Any) -> int:
-        if isinstance(value, dict):
-            return sum(len(str(k)) + weigh(v) for k, v in value.items())
-        if isinstance(value, list):
-            return sum(weigh(v) for v in value)
-        return len(str(value).encode())
-
-    return weigh(item)
+    return len(msgspec.json.encode(item, enc_hook=repr))
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
