@@ -192,7 +192,7 @@ class Gatherer:
         sharing = {sid for r in rows for sid, *_ in r.after}
         self._mentions(player_page_id(row.sid), (mentioned - merged - sharing - {row.sid}) | own_labels)
         series = [(r.at, a[1], a[2]) for r in rows for a in r.after if a[0] == row.sid and KINDS[r.kind] != "start"]
-        journal = note_store.read_journal(self.ctx.table, self.pool.id, row.sid, self.cursor.position)
+        journal = note_store.read_journal(self.ctx.table, self.pool.id, row.sid, self.view)
         return views.PlayerPage(
             standing=self.standing(row),
             clubs=tuple((c, self.club_names.get(c, c)) for c in row.clubs),

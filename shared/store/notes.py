@@ -8,6 +8,7 @@ import msgspec
 
 from shared.ratings.base import Rating
 from shared.store import keys
+from shared.store.rated import View
 from shared.store.table import Item, Put, Table
 
 
@@ -53,14 +54,18 @@ def read_notes(table: Table, pool: str, limit: int | None = None) -> Iterator[No
         yield _note.decode(item["note"])
 
 
-def entry_item(pool: str, sid: str, position: int, entry: Entry) -> Item:
-    """An entry as its item; the same position always writes the same entry over."""
+def entry_item(pool: str, sid: str, position: int, now: int, entry: Entry) -> Item:
+    """An entry as its item, under the position of the ledger that caused it."""
     body = msgspec.json.encode(entry).decode()
-    return {"pk": keys.journal(pool, sid), "sk": f"{position:012d}", "entry": body}
+    return {"pk": keys.journal(pool, sid), "sk": f"{position:012d}-{now:016x}", "entry": body}
 
 
-def read_journal(table: Table, pool: str, sid: str, position: int, limit: int = 50) -> list[Entry]:
-    """A player's entries up to a position of the ledger, newest first: what a replay wrote that never came to count
-    lies behind the cursor's position and is passed over."""
-    found = table.query(keys.journal(pool, sid), last=f"{position:012d}", forward=False, limit=limit)
-    return [_entry.decode(item["entry"]) for item in found]
+def read_journal(table: Table, pool: str, sid: str, view: View, limit: int = 50) -> list[Entry]:
+    """A player's entries, newest first; what a replay wrote that never came to count is passed over."""
+    found: list[Entry] = []
+    for item in table.query(keys.journal(pool, sid), forward=False):
+        if view.counts(item["generation"]):
+            found.append(_entry.decode(item["entry"]))
+            if len(found) == limit:
+                break
+    return found

@@ -82,6 +82,10 @@ class View:
     generation: int
     dead: frozenset[int] = frozenset()
 
+    def counts(self, generation: int) -> bool:
+        """Whether what was written under a generation can be seen."""
+        return generation <= self.generation and generation not in self.dead
+
     def pick(self, item: Item | None) -> str | None:
         """The row's text in this view, or None when it does not exist there.
 
@@ -90,7 +94,7 @@ class View:
         """
         if item is None:
             return None
-        if "bg" in item and item["bg"] <= self.generation and item["bg"] not in self.dead:
+        if "bg" in item and self.counts(item["bg"]):
             return item.get("b")
         if item.get("ag", 0) > self.generation:
             raise StaleView(item["pk"])
@@ -286,7 +290,7 @@ class Draft:
     """Pointers to add; they need no generation, as a pointer to a row that does not exist is passed over."""
     lost_pointers: set[Key] = field(default_factory=set)
     beside: list[Item] = field(default_factory=list)
-    """Items that may be written before they count, as they name the position from which they do."""
+    """Items that are new; they are written with the generation under which they count."""
 
 
 def in_place(draft: Draft, generation: int) -> list[Operation]:
@@ -296,7 +300,7 @@ def in_place(draft: Draft, generation: int) -> list[Operation]:
         row = Delete((pk, sk)) if text is None else Put({"pk": pk, "sk": sk, "ag": generation, "a": text})
         operations.append(row)
     operations += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
-    operations += [Put(item) for item in draft.beside]
+    operations += [Put({**item, "generation": generation}) for item in draft.beside]
     return operations
 
 

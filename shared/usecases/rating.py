@@ -1194,7 +1194,7 @@ def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, m
         two = (now.rating, now.index) if now is not None else None
         if one != two:
             entry = notes.Entry(run.now, causes, one, two, games)
-            item = notes.entry_item(run.pool.id, sid, moved.position, entry)
+            item = notes.entry_item(run.pool.id, sid, moved.position, run.now, entry)
             draft.beside.append(item)
 
 
@@ -1276,7 +1276,7 @@ def _new_generation(
         Put(store.as_next(key, items.get(key), view, text, mine)) for key, text in sorted(draft.rows.items())
     ]
     writes += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
-    writes += [Put(item) for item in draft.beside]
+    writes += [Put({**item, "generation": mine}) for item in draft.beside]
     step = TRANSACTION_ITEMS - 2
     try:
         for start in range(0, len(writes), step):

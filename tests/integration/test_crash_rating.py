@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from shared.problems import Problem
+from shared.store import notes
 from shared.store import rated as store
 from shared.usecases import closing, games, reading, rebuild
 from tests.integration.ladder import DAY, Ladder, at, audit, duel, small_steps, spades
@@ -286,3 +287,28 @@ def objects(ladder: Ladder) -> list[tuple[str, bytes]]:
     """What lies in the data bucket."""
     client: Any = ladder.ctx.data.client
     return sorted(client.objects.items())
+
+
+# -- the journal -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("limits", [{}, {"IN_PLACE": 5}], ids=["in-place", "new-generation"])
+def test_the_journal_tells_each_replay_once_whatever_died(limits: dict[str, int]) -> None:
+    def journal(ladder: Ladder) -> list[tuple[Any, ...]]:
+        view = ladder.cursor().view
+        found = [(sid, notes.read_journal(ladder.ctx.table, "p", f"sid-{sid}", view)) for sid in "abcdefgh"]
+        return [(sid, e.causes, e.before, e.after, e.games) for sid, entries in found for e in entries]
+
+    with small_steps(TRANSACTION_ITEMS=30, **limits):
+        whole = late()
+        quiet = journal(whole)
+        whole.rate()
+        told = journal(whole)
+        assert len(told) > len(quiet)
+        for ladder, where in crashes(late, Ladder.rate):
+            assert journal(ladder) in (quiet, told), where
+            ladder.submit(
+                spades("another", "ef-ab", "2026-08-19 20:00")
+            )  # the next run has more to do than the dead one
+            ladder.rate()
+            assert [(sid, games) for sid, *_, games in journal(ladder)] == [(sid, games) for sid, *_, games in told], (
+                where
+            )
