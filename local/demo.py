@@ -203,9 +203,12 @@ def fill(served: Served, say: Say = print, *, seed: int = SEED) -> list[settling
             clubs |= _register(admin, world)
     games = _interleaved(pools)
     say(f"sending {len(games)} games to {len(pools)} pools ({source} in 'forum', the rest made up from seed {seed})")
-    with stage(f"{len(games)} games sent, {CLIENTS} at a time"):
-        _send_games(clubs, games, say)
-    with stage("rated and published"):
+    with served.system.publishing_paused():
+        with stage(f"{len(games)} games sent, {CLIENTS} at a time"):
+            _send_games(clubs, games, say)
+        with stage("the last of them rated"):
+            served.system.settle_ratings()
+    with stage("published"):
         served.system.settle()
     at = closing_after(dt.datetime.now(dt.UTC))
     with stage(f"schedule 'closing' fired as of {at:%Y-%m-%d %H:%M} UTC, month frozen and published"):

@@ -5,7 +5,6 @@ import re
 import shutil
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +41,9 @@ def deploy(emulator: Emulator, *, origin: str, parameters: Mapping[str, str] | N
     _upload_packages(emulator, functions)
     for name, short in functions.items():
         document["Resources"][name]["Properties"]["CodeUri"] = f"s3://{ARTIFACTS}/{short}.zip"
+    _tell_functions_where_they_are(document, origin)
     _leave_out_tls(document)
+    _leave_out_metric_math(document)
     outputs = _create_stack(emulator, document, parameters or {})
     cloudformation = emulator.client("cloudformation")
     pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=STACK)
@@ -53,7 +54,6 @@ def deploy(emulator: Emulator, *, origin: str, parameters: Mapping[str, str] | N
     }
     deployment = Deployment(outputs, physical, physical["HttpApi"], outputs["DistributionDomain"])
     _make_routes(emulator, deployment)
-    _tell_functions_where_they_are(emulator, deployment, functions, origin)
     return deployment
 
 
@@ -73,6 +73,17 @@ def _upload_packages(emulator: Emulator, functions: Mapping[str, str]) -> None:
             s3.upload_file(str(archive), ARTIFACTS, archive.name)
 
 
+def _tell_functions_where_they_are(document: Mapping[str, Any], origin: str) -> None:
+    """On one machine site and API are one origin, which the template cannot know.
+
+    Before deploying: a function that is told later starts anew, and loses what its queue has just handed to it.
+    """
+    functions = template.of_type(document, "AWS::Serverless::Function").values()
+    for owner in (document["Globals"]["Function"], *(function["Properties"] for function in functions)):
+        variables = owner.get("Environment", {}).get("Variables", {})
+        variables.update({name: origin for name in ("SITE_ORIGIN", "API_ORIGIN") if name in variables})
+
+
 def _leave_out_tls(document: Mapping[str, Any]) -> None:
     """Mend: the emulator speaks plain HTTP on this machine, so buckets that take only TLS would answer nobody."""
     for policy in template.of_type(document, "AWS::S3::BucketPolicy").values():
@@ -80,6 +91,13 @@ def _leave_out_tls(document: Mapping[str, Any]) -> None:
         statements[:] = [statement for statement in statements if statement["Sid"] != "TlsOnly"]
     for name, policy in list(template.of_type(document, "AWS::S3::BucketPolicy").items()):
         if not policy["Properties"]["PolicyDocument"]["Statement"]:
+            del document["Resources"][name]
+
+
+def _leave_out_metric_math(document: dict[str, Any]) -> None:
+    """Mend: the emulator refuses alarms over several metrics, and nobody is alarmed on this machine anyway."""
+    for name, alarm in template.of_type(document, "AWS::CloudWatch::Alarm").items():
+        if "Metrics" in alarm["Properties"]:
             del document["Resources"][name]
 
 
@@ -136,18 +154,3 @@ def _make_routes(emulator: Emulator, deployment: Deployment) -> None:
                 RouteKey="$default" if path == "/$default" else f"{method_name} {path}",
                 Target=f"integrations/{integration['IntegrationId']}",
             )
-
-
-def _tell_functions_where_they_are(
-    emulator: Emulator, deployment: Deployment, functions: Mapping[str, str], origin: str
-) -> None:
-    """On one machine site and API are one origin, which the template cannot know."""
-    client = emulator.client("lambda")
-
-    def tell(name: str) -> None:
-        variables = client.get_function_configuration(FunctionName=deployment[name])["Environment"]["Variables"]
-        mended = {key: origin if key in ("SITE_ORIGIN", "API_ORIGIN") else value for key, value in variables.items()}
-        client.update_function_configuration(FunctionName=deployment[name], Environment={"Variables": mended})
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(tell, functions))
