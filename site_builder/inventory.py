@@ -65,10 +65,15 @@ def label_keys(view: PoolView, rows: Iterable[ListRow]) -> Iterator[str]:
         yield from _numbered(view, f"{kind}s/{rest.replace(':', '/')}/", players)
 
 
+def month_pages(view: PoolView, month: str, players: int) -> Iterator[str]:
+    """The pages of one month's list."""
+    yield from _numbered(view, f"lists/{month}/", players)
+
+
 def month_keys(view: PoolView, published: PublishedList) -> Iterator[str]:
     """The pages of the months with their data."""
     for note in published.months:
-        yield from _numbered(view, f"lists/{note.month}/", note.players)
+        yield from month_pages(view, note.month, note.players)
         names = ["standings.json", "standings.csv", *(["changes.json"] if note.kind == "frozen" else [])]
         yield from (f"{view.id}/lists/{note.month}/{name}" for name in names)
 

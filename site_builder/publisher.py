@@ -36,8 +36,6 @@ LEASE = 180 * MICROSECONDS
 """A run that has not renewed its lease for so long is dead; another may begin."""
 RENEW_EVERY = 100
 """Objects written between renewals of the lease."""
-WHOLE_FILES_EVERY = 3600 * MICROSECONDS
-"""Files of a whole pool (CSV, sitemap, statistics) are rewritten at most so often, and at closings."""
 STEADY_READS = 30
 """How often a run reads again what changed while it read, before it leaves the pool to the next run."""
 CLOSINGS_IN_SPARK = 12
@@ -196,9 +194,7 @@ class _Publication:
             dirty.since = BEGINNING
         fresh_month = old is None or old.closed_until != cursor.closed_until
         now = ctx.clock()
-        # Where pages may follow each other by the second (one machine), so may the files of the whole pool.
-        every = WHOLE_FILES_EVERY if ctx.publish_delay >= 30 else ctx.publish_delay * MICROSECONDS
-        whole = dirty.everything or fresh_month or old is None or now - old.whole_at >= every
+        whole = dirty.everything or fresh_month or old is None or now - old.whole_at >= wake.whole_files_every(ctx)
         overdue = whole and old is not None and old.whole_at < old.published_at
         frozen = _frozen_since(ctx, pool, old)
         dirty.since = min(dirty.since, frozen)
@@ -226,13 +222,17 @@ class _Publication:
             whole_at=old.whole_at if old is not None else 0,
             loose={} if dirty.everything or old is None else dict(old.loose),
         )
+        self.view = self._pool_view(new, cursor)
         self.gather.loose = new.loose
+        # A run that broke off may have written other players' pages too, of a month's list that is gone again.
+        self.every_player = dirty.everything or fresh_month
+        self.every_player |= self.after_crash and dirty.since <= (cursor.closed_until or BEGINNING)
         whole = self._expand(old, dirty) or whole
         self._closings(new, old, dirty, fresh_month)
         if old is not None:
             dirty.players |= _shown_otherwise(old, new)
-        self.view = self._pool_view(new, cursor)
         self.result.publication, self.result.position = new.publication, new.position
+        self._write_stubs(new, old)
         self._write(self._pages(new, old, dirty, cursor, fresh_month, whole))
         self._check(new, old, dirty)
         self._finish(new, old, dirty)
@@ -254,14 +254,14 @@ class _Publication:
         are, labels_are = self.gather.listed, self.gather.labels
         switched = (were ^ are) | (labels_were ^ labels_are)
         for page, names in old.loose.items():
-            if not switched.isdisjoint(names):
+            if self.after_crash or not switched.isdisjoint(names):
                 kind, _, rest = page.partition("#")
                 if kind == "p":
                     dirty.players.add(rest)
                 else:
                     club, _, game = rest.partition("#")
                     dirty.games.add((club, game))
-        if were - are:
+        if were - are or self.after_crash:
             dirty.since = BEGINNING
         for note in old.months:
             if not are.isdisjoint(note.pageless):
@@ -269,7 +269,7 @@ class _Publication:
         # What is told on the page of corrections has a page, also while it waits to be rated.
         recent = old.published_at - SLACK
         dirty.games |= {(n.club, n.game_id) for n in self.gather.notes() if n.club and n.game_id and n.at > recent}
-        return bool(were - are)
+        return self.after_crash or bool(were - are) or self._fewer_pages(old)
 
     def _outbox(self) -> _Dirty:
         dirty = _Dirty()
@@ -282,6 +282,26 @@ class _Publication:
             dirty.games |= {(c, g) for c, g in body.get("games", ())}
             dirty.since = min(dirty.since, body.get("since", END))
         return dirty
+
+    def _fewer_pages(self, old: PublishedList) -> bool:
+        """Whether pages of lists go, which the sitemap names."""
+        view = self.view
+        were = {*inventory.list_keys(view, old.rows), *inventory.label_keys(view, old.rows)}
+        return not were <= {*inventory.list_keys(view, self._sorted), *inventory.label_keys(view, self._sorted)}
+
+    def _new_pages(self, new: PublishedList, old: PublishedList) -> set[str]:
+        """Pages that are not there yet and that others will link to."""
+        view, were = self.view, {row.handle for row in old.rows}
+        fresh = {*inventory.list_keys(view, new.rows), *inventory.label_keys(view, new.rows)}
+        fresh |= set(inventory.player_keys(view, (row.handle for row in new.rows if row.handle not in were)))
+        fresh -= {*inventory.list_keys(view, old.rows), *inventory.label_keys(view, old.rows)}
+        known = {note.month for note in old.months if note.kind == "frozen"}
+        for month, (at, states) in self.months.items():
+            if month not in known:
+                frozen = closing.frozen_states(self.ctx, self.pool.id, month)
+                shown = frozen if frozen is not None and closing.is_frozen(self.pool, at) else states
+                fresh |= set(inventory.month_pages(view, month, len(shown)))
+        return {key for key in fresh if key.endswith(".html")}
 
     # -- the list ------------------------------------------------------------------------------------------------
     def _states(
@@ -546,7 +566,7 @@ class _Publication:
         whole: bool,
     ) -> Iterator[views.Page]:
         """All pages of this run in the order in which they go up."""
-        yield from self._detail_pages(new, dirty, fresh_month)
+        yield from self._detail_pages(new, dirty)
         yield from self._month_pages(new)
         yield from self._label_pages(new, old, dirty)
         yield from self._list_pages(new, old, dirty, fresh_month)
@@ -554,7 +574,7 @@ class _Publication:
             new.whole_at = new.published_at
         yield from self._section_pages(new, dirty, cursor, whole)
 
-    def _detail_pages(self, new: PublishedList, dirty: _Dirty, fresh_month: bool) -> Iterator[views.Page]:
+    def _detail_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
         if dirty.everything:
             dirty.games |= self.gather.every_game()
         for ref, page in self.gather.game_pages(sorted(dirty.games)):
@@ -568,7 +588,7 @@ class _Publication:
             day = calendar.day_of(new.closed_until, self.pool.time_zone)
             month = calendar.closed_month(day)
         by_sid = {row.sid: row for row in new.rows}
-        for sid in sorted(by_sid if dirty.everything or fresh_month else dirty.players):
+        for sid in sorted(by_sid if self.every_player else dirty.players):
             if sid not in by_sid:
                 new.loose.pop(player_page_id(sid), None)
             else:
@@ -582,7 +602,12 @@ class _Publication:
         now = {v: inventory.of_variant(new.rows, v) for v in variants}
         existing = [v for v in variants if v != MAIN and now[v]]
         # Tabs and the day of the last closing stand on every page.
-        every = dirty.everything or fresh_month or existing != [v for v in variants if v != MAIN and was[v]]
+        every = (
+            dirty.everything
+            or self.after_crash
+            or fresh_month
+            or existing != [v for v in variants if v != MAIN and was[v]]
+        )
         for variant in variants:
             if variant != "main" and not now[variant]:
                 continue
@@ -618,7 +643,7 @@ class _Publication:
         touched = self.gather.played_in & self.gather.labels
         for row in new.rows:
             was = before.pop(row.sid, None)
-            if dirty.everything or was is None or was != row:
+            if dirty.everything or self.after_crash or was is None or was != row:
                 touched |= row.state.labels.keys()
             if was is not None and was != row:
                 touched |= was.state.labels.keys()
@@ -637,7 +662,7 @@ class _Publication:
         ordered = self._label_order(label, rows)
         shown = [replace(self.gather.standing(row), place=place, previous_place=None) for row, place in ordered]
         numbers, pages = changed_slices(self._label_order(label, was), ordered)
-        numbers = list(range(1, pages + 1)) if dirty.everything else sorted({1, *numbers})
+        numbers = list(range(1, pages + 1)) if dirty.everything or self.after_crash else sorted({1, *numbers})
         name = self.gather.club_names.get(base, base) if kind == "club" else base
         years = sorted(n.rpartition(":")[2] for n in self.gather.labels if n.startswith(f"{kind}:{base}:"))
         for number in numbers:
@@ -736,6 +761,20 @@ class _Publication:
         yield from site.index_pages(self.site, self.view, views.IndexPage(months, tuple(entries)))
 
     # -- writing -------------------------------------------------------------------------------------------------
+    def _write_stubs(self, new: PublishedList, old: PublishedList | None) -> None:
+        """Pages link to each other in circles, so new ones are there first and have their content afterwards.
+
+        Before a pool is published for the first time, nothing leads to it.
+        """
+        if old is None:
+            return
+        for path in sorted(self._new_pages(new, old)):
+            there = path in self.present if self.present is not None else self.ctx.site.etag(path) is not None
+            if not there:
+                page = site.stub_page(self.site, self.view, path)
+                self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
+                self.result.written += 1
+
     def _write(self, pages: Iterable[views.Page]) -> None:
         _renew(self.ctx, self.pool.id, self.run)
         for page in pages:

@@ -331,8 +331,8 @@ def list_pages(
             "recent": shown,
         }
 
-    yield from _pool_pages(site, pool, "list.html", lambda to: to.list(number, variant), make)
     yield data.standings_json(pool, standings, number, pages, variant)
+    yield from _pool_pages(site, pool, "list.html", lambda to: to.list(number, variant), make)
 
 
 def embed_pages(site: SiteView, pool: PoolView, standings: Sequence[Standing]) -> Iterator[Page]:
@@ -435,7 +435,6 @@ def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[P
         return {"page": page, "standing": page.standing, "chart": chart, "person_ld": htmlsafe_json_dumps(about)}
 
     handle = page.standing.player
-    yield from _pool_pages(site, pool, "player.html", lambda to: to.player(handle), make)
     yield data.player_json(pool, page)
     if pool.pictures:
         text = Figures(pool, words("en")).show((page.standing.rating, page.standing.index)).replace(" ", "")
@@ -461,6 +460,8 @@ def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[P
         to.player(handle),
         entries,
     )
+    # Last, as it links to the others.
+    yield from _pool_pages(site, pool, "player.html", lambda to: to.player(handle), make)
 
 
 def _explained(rules_of: _Rules, changes: Sequence[GameChange]) -> list[tuple[list[GameChange], Markup]]:
@@ -549,6 +550,15 @@ def statistics_pages(site: SiteView, pool: PoolView, page: StatisticsPage) -> It
         }
 
     yield from _pool_pages(site, pool, "statistics.html", lambda to: to.section("statistics"), make)
+
+
+def stub_page(site: SiteView, pool: PoolView, path: str) -> Page:
+    """What stands at a page's place before the page itself: other pages may link to it already."""
+    roots = [Addresses(pool, language).pool.removeprefix("/") for language in _languages(pool)]
+    root = next(root for root in roots if path.startswith(root))
+    below = path.removeprefix(root).removesuffix("index.html")
+    pages = _pool_pages(site, pool, "stub.html", lambda to: to.pool + below, lambda *_: {})
+    return next(page for page in pages if page.path == path)
 
 
 def ledger_pages(site: SiteView, pool: PoolView, ledger: LedgerPage) -> Iterator[Page]:

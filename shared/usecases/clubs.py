@@ -7,11 +7,12 @@ from typing import Any
 
 from shared.ledger.order import iso
 from shared.problems import not_found
-from shared.store import clubs, keys
+from shared.store import clubs, keys, pools
 from shared.store.clubs import ADMIN, KeyRecord
 from shared.store.table import Busy, ConditionFailed
-from shared.usecases import access
+from shared.usecases import access, published
 from shared.usecases.context import Context
+from shared.usecases.pools import republish
 from shared.usecases.reading import decode_cursor, encode_cursor
 
 KEY_ID_LENGTH = 10
@@ -29,8 +30,19 @@ def put(ctx: Context, club: str, name: str) -> bool:
             ctx.table.transact(clubs.put(club, name, new=known is None))
         except ConditionFailed:
             continue
+        if known is not None:
+            _tell_pools(ctx, club)
         return known is None
     raise Busy("club")
+
+
+def _tell_pools(ctx: Context, club: str) -> None:
+    """The pages of the pools in which the club plays name it."""
+    for pool in pools.all_ids(ctx.table):
+        last = published.load_cached(ctx, pool)
+        if last is not None and any(f"club:{club}" in row.state.labels or club in row.clubs for row in last.rows):
+            ctx.table.write(republish(ctx, pool))
+            ctx.ask_to_publish(pool, 0)
 
 
 def require(ctx: Context, club: str) -> None:

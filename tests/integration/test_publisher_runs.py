@@ -1,0 +1,293 @@
+"""Publications one by one: what they write, what they leave when they die, who gives way to whom."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from shared.ratings.base import MICROSECONDS
+from shared.store import keys, people
+from shared.usecases import closing, clubs, games, published, wake
+from shared.usecases import people as people_use
+from site_builder import publisher, site
+from site_builder.views import Page
+from tests.integration.ladder import HOUR, MINUTE, Ladder, at, spades
+from tests.integration.memory import Calls, Killed, MemoryBucket
+from tests.integration.test_publisher_random import differences, links, publish_everything, told, with_site
+
+NAMES = (
+    "<img src=x onerror=1>",
+    '"><script>alert(1)</script>',
+    "Maximiliane-Leopoldine von Hohenstein-Untertürkheim zu Zimmern",
+    "محمد الفاتح",
+    "🂡 Ace of Spades 🃏",
+    "=HYPERLINK(1)",
+    "\u202eevil",
+    "a & b",
+)
+
+
+@pytest.fixture(autouse=True)
+def _short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "PAGE_SIZE", 3)
+
+
+@pytest.fixture
+def bucket() -> MemoryBucket:
+    """The site."""
+    return MemoryBucket(Calls())
+
+
+@pytest.fixture
+def ladder(bucket: MemoryBucket) -> Ladder:
+    """A pool of eight with a few games, published."""
+    made = Ladder.in_memory()
+    with_site(made, bucket, delay=60)
+    made.open_pool()
+    for number, handle in enumerate("abcdefgh"):
+        made.ctx.table.transact(people.registration(handle, NAMES[number], "bern", f"sid-{handle}"))
+    for number, teams in enumerate(["ab-cd", "ef-gh", "ac-eg", "bd-fh", "ah-bg"]):
+        made.submit(spades(f"g{number}", teams, f"2026-11-{number + 1:02d} 20:00"))
+    made.rate()
+    publisher.publish(made.ctx, "p")
+    return made
+
+
+def puts(bucket: MemoryBucket) -> list[str]:
+    """Objects written from now on."""
+    written: list[str] = []
+    bucket.calls.before = lambda name, call: written.append(call["Key"]) if name == "put_object" else None
+    return written
+
+
+def test_one_more_game_writes_what_it_touches(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.submit(spades("new", "ab-cd", "2026-11-19 20:00"))
+    ladder.rate()
+    before, written = dict(bucket.objects), puts(bucket)
+    done = publisher.publish(ladder.ctx, "p")
+    assert done is not None
+    assert done.written == len(written) == len(set(written))
+    assert all(before.get(key) != bucket.objects[key] for key in written), "nothing is written that stands there"
+    players = {key.split("/")[2] for key in written if key.startswith("p/players/")}
+    assert {name.partition(".")[0] for name in players} == set("abcd"), "others' pages rest"
+    assert [key for key in written if "/games/" in key] == ["p/games/bern/new/index.html"]
+    assert not [key for key in written if key.endswith(".csv") or "/search/" in key or "/ledger/" in key]
+    details = max(n for n, key in enumerate(written) if "/players/" in key or "/games/" in key)
+    lists = [n for n, key in enumerate(written) if key == "p/index.html" or key.startswith("p/page/")]
+    assert details < min(lists) < max(lists) < written.index("index.html")
+    assert written[-1] == "p/publication.json"
+
+
+def test_nothing_new_writes_nothing(ladder: Ladder, bucket: MemoryBucket) -> None:
+    written = puts(bucket)
+    assert publisher.publish(ladder.ctx, "p") is None
+    assert written == []
+
+
+def test_whole_files_come_an_hour_later_by_themselves(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.submit(spades("new", "ab-cd", "2026-11-19 20:00"))
+    ladder.rate()
+    ladder.now += MINUTE
+    assert wake.is_behind(ladder.ctx, "p")
+    publisher.publish(ladder.ctx, "p")
+    assert not wake.is_behind(ladder.ctx, "p"), "the sweep asks when the hour is over, not before"
+    ladder.now += HOUR
+    assert wake.is_behind(ladder.ctx, "p")
+    written = puts(bucket)
+    publisher.publish(ladder.ctx, "p")
+    assert {"p/standings.csv", "p/ledger/index.json", "p/ledger/index.html"} <= set(written)
+    assert not wake.is_behind(ladder.ctx, "p")
+
+
+def test_a_crash_after_any_upload_leaves_no_broken_link(ladder: Ladder, bucket: MemoryBucket) -> None:
+    """A game of new players, a void that takes a player's only games, a rename: then die at each call in turn."""
+    ladder.register("x", "y")
+    ladder.submit(spades("late", "ax-by", "2026-10-20 20:00"))
+    ladder.void("g1")
+    ladder.rate()
+    start = dict(bucket.objects)
+    notes = ladder.ctx.data.get(published.list_key("p"))
+    assert notes is not None
+    outbox = [item for key, item in ladder.items().items() if key[0] == keys.outbox("p")]
+    whole: dict[str, bytes] = {}
+    for last in itertools.count(1):
+        bucket.objects = dict(start)
+        ladder.ctx.data.put(published.list_key("p"), notes, "application/octet-stream")
+        ladder.ctx.table.batch_write(outbox)
+        bucket.calls.before, bucket.calls.after = None, _killed_at(last)
+        try:
+            publisher.publish(ladder.ctx, "p")
+        except Killed:
+            died = True
+        else:
+            died = False
+        bucket.calls.after = None
+        assert sorted(links(bucket.objects)) == [], f"after upload {last}"
+        if not died:
+            assert last > 20, "there were uploads to die at"
+            return
+        ladder.now += publisher.LEASE + 1
+        assert publisher.publish(ladder.ctx, "p") is not None
+        assert sorted(links(bucket.objects)) == []
+        whole = whole or _whole(ladder, bucket)
+        assert differences(_timeless(bucket.objects), _timeless(whole)) == []
+
+
+def _killed_at(number: int) -> Any:
+    count = itertools.count(1)
+
+    def die(name: str, _: Mapping[str, Any]) -> None:
+        if name in ("put_object", "delete_objects") and next(count) == number:
+            raise Killed
+
+    return die
+
+
+def _whole(ladder: Ladder, bucket: MemoryBucket) -> dict[str, bytes]:
+    notes = ladder.ctx.data.get(published.list_key("p"))
+    whole = publish_everything(ladder)
+    with_site(ladder, bucket, delay=60)
+    assert notes is not None
+    ladder.ctx.data.put(published.list_key("p"), notes, "application/octet-stream")
+    return whole
+
+
+def _timeless(objects: dict[str, bytes]) -> dict[str, bytes]:
+    """Without the files that are gathered for an hour."""
+    later = ("p/ledger/", "p/search/", "p/sitemap", "p/standings.csv", "p/statistics/", "p/picture")
+    return {key: body for key, body in told(objects).items() if not key.startswith(later)}
+
+
+def test_what_a_dead_run_left_and_nobody_remembers_goes(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.register("x", "y")
+    ladder.submit(spades("brief", "ax-by", "2026-11-18 20:00"))
+    ladder.rate()
+    bucket.calls.before = _dies_at("p/index.html")
+    with pytest.raises(Killed):
+        publisher.publish(ladder.ctx, "p")
+    bucket.calls.before = None
+    assert "p/players/x/index.html" in bucket.objects
+    ladder.void("brief")
+    ladder.rate()
+    ladder.now += publisher.LEASE + 1
+    publisher.publish(ladder.ctx, "p")
+    assert not [key for key in bucket.objects if key.startswith(("p/players/x", "p/players/y"))]
+    assert sorted(links(bucket.objects)) == []
+
+
+def _dies_at(path: str) -> Any:
+    def die(name: str, call: Mapping[str, Any]) -> None:
+        if name == "put_object" and call["Key"] == path:
+            raise Killed
+
+    return die
+
+
+def test_an_older_run_gives_way(ladder: Ladder, bucket: MemoryBucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stops at a page while another begins, which ends first: the older writes nothing over it."""
+    monkeypatch.setattr(publisher, "RENEW_EVERY", 1)
+    ladder.submit(spades("one", "ab-cd", "2026-11-18 20:00"))
+    ladder.rate()
+    newer: list[publisher.Published | None] = []
+
+    def meanwhile(name: str, call: Mapping[str, Any]) -> None:
+        if name == "put_object" and call["Key"].startswith("p/players/") and not newer:
+            newer.append(None)
+            with pytest.raises(publisher.Overtaken):
+                publisher.publish(ladder.ctx, "p")
+            ladder.submit(spades("two", "ab-cd", "2026-11-19 20:00"))
+            ladder.rate()
+            ladder.now += publisher.LEASE + 1
+            newer[0] = publisher.publish(ladder.ctx, "p")
+            newer.append(None)
+            standing.update(bucket.objects)
+
+    standing: dict[str, bytes] = {}
+    bucket.calls.before = meanwhile
+    with pytest.raises(publisher.Overtaken):
+        publisher.publish(ladder.ctx, "p")
+    assert newer[0] is not None
+    changed = [key for key in bucket.objects if bucket.objects[key] != standing.get(key)]
+    assert len(changed) <= 1, "at most the object that was on its way"
+    ladder.now += MINUTE
+    ladder.submit(spades("three", "ab-cd", "2026-11-19 21:00"))
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    ladder.now += HOUR
+    publisher.publish(ladder.ctx, "p")
+    assert differences(told(bucket.objects), told(publish_everything(ladder))) == []
+
+
+def test_two_builds_of_one_state_are_the_same_bytes(ladder: Ladder) -> None:
+    one = publish_everything(ladder)
+    item = ladder.ctx.table.get(*keys.published("p"))
+    assert item is not None
+    item["run"] -= 1
+    ladder.ctx.table.batch_write([item])
+    two = publish_everything(ladder)
+    assert one == two
+    assert len(one) > 60
+
+
+def test_a_path_built_twice_or_not_at_all_fails(ladder: Ladder, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = site.game_pages
+
+    def twice(*arguments: Any) -> Iterator[Page]:
+        yield from build(*arguments)
+        yield from build(*arguments)
+
+    monkeypatch.setattr(site, "game_pages", twice)
+    with pytest.raises(RuntimeError, match="built twice"):
+        publish_everything(ladder)
+    monkeypatch.setattr(site, "game_pages", lambda *_: iter(()))
+    with pytest.raises(RuntimeError, match="5 pages were not built"):
+        publish_everything(ladder)
+
+
+def test_a_new_name_and_a_club_named_anew_reach_every_page(ladder: Ladder, bucket: MemoryBucket) -> None:
+    clubs.put(ladder.ctx, "bern", "Bern")
+    people_use.put(
+        ladder.ctx, "a", "bern", people_use.PersonDraft(name="Zoé <new>", given=frozenset(["name"])), admin=False
+    )
+    publisher.publish(ladder.ctx, "p")
+    clubs.put(ladder.ctx, "bern", "Bärn")
+    assert wake.is_behind(ladder.ctx, "p")
+    publisher.publish(ladder.ctx, "p")
+    text = b"".join(body for key, body in bucket.objects.items() if key.endswith(".html"))
+    assert b"Zo\xc3\xa9 &lt;new&gt;" in text
+    assert b"onerror" not in text, "no page has the old name any more"
+    assert "Bärn" in bucket.objects["p/clubs/bern/index.html"].decode()
+    assert differences(told(bucket.objects), told(publish_everything(ladder))) == []
+
+
+def test_an_unrated_and_an_open_game_have_pages(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.submit(spades("friendly", "ab-cd", "2026-11-18 20:00", rated=False))
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    assert b"not rated" in bucket.objects["p/games/bern/friendly/index.html"]
+    assert games.load(ladder.ctx, ladder.pool(), ("bern", "friendly")).game.rated is False
+    whole = publish_everything(ladder)
+    assert "p/games/bern/friendly/index.html" in whole
+
+
+def test_the_lease_is_taken_by_one(ladder: Ladder) -> None:
+    run, crashed = publisher._begin(ladder.ctx, "p")
+    assert (run, crashed) == (2, False)
+    with pytest.raises(publisher.Overtaken):
+        publisher.publish(ladder.ctx, "p")
+    ladder.now += publisher.LEASE + MICROSECONDS
+    assert publisher.publish(ladder.ctx, "p") is None
+
+
+def test_a_month_published_before_it_was_frozen_is_frozen_on_its_page(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.now = at("2026-11-30 23:30")
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    assert b'"kind":"reconstructed"' in bucket.objects["p/lists/2026-11/standings.json"]
+    assert closing.freeze(ladder.ctx, ladder.pool(), ladder.now) == ["2026-11"]
+    publisher.publish(ladder.ctx, "p")
+    assert b'"kind":"frozen"' in bucket.objects["p/lists/2026-11/standings.json"]
+    assert publisher.publish(ladder.ctx, "p") is None
