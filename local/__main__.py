@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from local import operate
 from local.cloud import CloudError, make_admin_key
 from local.emulator import EmulatorError
 from local.serve import serving
@@ -126,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     five.add_argument("source", help="address or folder of a published pool, e.g. http://127.0.0.1:8000/forum/")
     five.add_argument("--json", action="store_true", help="print everything as JSON")
     five.set_defaults(run=recompute)
+    operate.add_commands(commands)
     return made
 
 

@@ -37,16 +37,18 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 NATIVE_MANIFEST = "manifest-summary.json"
 """DynamoDB's own exports say with it that they are complete."""
-DERIVED = ("RATED#", "STATE#", "HIST#", "LABEL#", "OPEN#", "HELD#", "ALIASES#", "OUTBOX#", "INBOX#")
-"""Partitions that the ledger makes again; what lies in the inbox is in the ledger too."""
+DERIVED = ("RATED#", "STATE#", "HIST#", "LABEL#", "OPEN#", "HELD#", "ALIASES#", "OUTBOX#")
+"""Partitions that the ledger makes again."""
 PASSING = ("LIMIT#", "IMPORTING#")
 """Partitions that mean nothing an hour later. What is not named here is kept, so no new kind of item is lost by it."""
 POOL_ROWS = ("CURSOR", "INDEX", "APPLIED", "REPLAY", "FROZEN")
 """Rows of a pool that the ledger makes again."""
 TOLD = ("CURSOR", "FROZEN")
 """Of these a backup holds a copy that is not put back: how far the pool was, and its state hash."""
-LAST = ("POOLS",)
+LAST = ("POOLS", "INBOX#")
 """Restored last: before it is listed nobody finds a pool, and nobody rates half a ledger."""
+ORDERS = ("erase",)
+"""What lies in an inbox is in the ledger too, but for orders like these."""
 RECENT = 120 * MICROSECONDS
 """Events accepted so shortly before the beginning may still have been on their way into the table."""
 DAY = 86_400 * MICROSECONDS
@@ -136,6 +138,11 @@ def is_kept(pk: str, sk: str) -> bool:
     return not (pk.startswith("POOL#") and sk in POOL_ROWS)
 
 
+def _is_order(item: Item) -> bool:
+    """Whether an entry of an inbox is one that no ledger holds and that must not be lost."""
+    return decode(item["event"]).kind in ORDERS
+
+
 def _line(wire: Mapping[str, Any]) -> bytes:
     return json.dumps({"Item": wire}, separators=(",", ":"), default=_binary).encode() + b"\n"
 
@@ -205,8 +212,9 @@ def export(table: Table, to: Place, now: int, segments: int = SEGMENTS) -> Backu
     made, files, since = Backup(now), _Files(to), now - RECENT
     for wire in _scan(table, segments):
         pk, sk = wire["pk"]["S"], wire["sk"]["S"]
-        told = pk.startswith("POOL#") and sk in TOLD
-        if told or (is_kept(pk, sk) and not pk.startswith("LEDGER#")):
+        if pk.startswith("LEDGER#") or (pk.startswith("INBOX#") and not _is_order(from_wire(wire))):
+            continue
+        if is_kept(pk, sk) or (pk.startswith("POOL#") and sk in TOLD):
             files.add(wire)
     for pool_id in pools.all_ids(table):
         pool = pools.load(table, pool_id)
@@ -338,7 +346,7 @@ class _Seen:
             pool = pk.split("#")[1]
             self.events[pool] = self.events.get(pool, 0) + 1
             self.newest[pool] = max(self.newest.get(pool, 0), decode(item["event"]).accepted_at)
-        elif pk.startswith("INBOX#"):
+        elif pk.startswith("INBOX#") and not _is_order(item):
             self.waiting.add(pk.split("#")[1])
         elif pk.startswith("POOL#") and sk in TOLD:
             pool = pk.removeprefix("POOL#")
@@ -400,8 +408,9 @@ def _put_file(table: Table, lines: Iterable[bytes], seen: _Seen, result: Restore
     for line in lines:
         item = from_wire(_wire_of(line))
         seen.note(item)
-        if item["pk"] in LAST:
-            seen.last.append(item)
+        if item["pk"].startswith(LAST):
+            if not item["pk"].startswith("INBOX#") or _is_order(item):
+                seen.last.append(item)
         elif item["pk"].startswith("POOL#") and item["sk"] == "PUBLISHED":
             kept = {k: v for k, v in item.items() if k not in ("asked", "leased")}
             wanted[(item["pk"], item["sk"])] = kept

@@ -196,7 +196,36 @@ def test_no_grant_is_wider_than_aws_demands() -> None:
 def test_every_role_belongs_to_one_function() -> None:
     used = [target(function["Properties"]["Role"]) for function in FUNCTIONS.values()]
     assert len(used) == len(set(used))
-    assert set(used) | {"SchedulerRole"} == set(template.of_type(DOCUMENT, "AWS::IAM::Role"))
+    assert set(used) | {"SchedulerRole", "ExportRole"} == set(template.of_type(DOCUMENT, "AWS::IAM::Role"))
+
+
+def test_a_copy_of_the_table_is_written_every_week_and_no_function_touches_it() -> None:
+    export = properties("Export")
+    what = json.loads(template.Resolver(DOCUMENT, {"Table.Arn": "t", "DataBucket": "b"})(export["Target"]["Input"]))
+    assert what == {"TableArn": "t", "S3Bucket": "b", "S3Prefix": "exports", "ExportFormat": "DYNAMODB_JSON"}
+    granted = {
+        action: statement["Resource"]
+        for policy in properties("ExportRole")["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in actions(statement)
+    }
+    assert granted == {
+        "dynamodb:ExportTableToPointInTime": {"Fn::GetAtt": ["Table", "Arn"]},
+        "s3:PutObject": {"Fn::Sub": "${DataBucket.Arn}/exports/*"},
+        "s3:AbortMultipartUpload": {"Fn::Sub": "${DataBucket.Arn}/exports/*"},
+        "sqs:SendMessage": {"Fn::GetAtt": ["DeadLetters", "Arn"]},
+    }
+    for name in FUNCTIONS:
+        for statement in statements(name):
+            if actions(statement) != ["s3:ListBucket"]:
+                assert "exports" not in json.dumps(statement)
+                assert "${DataBucket.Arn}/*" not in json.dumps(statement)
+    rules = {rule["Id"]: rule for rule in properties("DataBucket")["LifecycleConfiguration"]["Rules"]}
+    kept = rules["exports-live-as-long-as-point-in-time-recovery"]
+    assert kept["Prefix"] == "exports/"
+    assert kept["ExpirationInDays"] + kept["NoncurrentVersionExpiration"]["NoncurrentDays"] == 35
+    resolve = template.Resolver(DOCUMENT, {"ExportSchedule": ""})
+    assert resolve.holds({"Condition": RESOURCES["Export"]["Condition"]}) is False
 
 
 def test_only_the_publisher_touches_the_site() -> None:
@@ -252,7 +281,7 @@ def test_months_are_closed_on_every_hour_they_can_turn() -> None:
     closing = {
         name: schedule["Properties"]
         for name, schedule in SCHEDULES.items()
-        if target(schedule["Properties"]["Target"]["Arn"]) == "ClosingFunction"
+        if schedule["Properties"]["Target"]["Arn"] == {"Fn::GetAtt": ["ClosingFunction", "Arn"]}
     }
     assert {entry["ScheduleExpression"] for entry in closing.values()} == {"cron(5 * L * ? *)", "cron(5 * 1 * ? *)"}
     for entry in closing.values():
