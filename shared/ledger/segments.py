@@ -181,7 +181,7 @@ def encode(segment: Segment) -> bytes:
             _bytes(array("q", map(sub, plain.at, chain([0], plain.at)))),
             _bytes(plain.kind),
             _bytes(plain.label),
-            [_bytes(column) for column in plain.seats],
+            [_bytes(array("I", column)) for column in plain.seats],
             zlib.compress(_encoder.encode(packed), _LEVEL),
         )
     body = zlib.compress(_encoder.encode(_Body(len(segment), segment.latest, columns, segment.rest)), _LEVEL)
