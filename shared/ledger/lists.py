@@ -54,13 +54,14 @@ def why_apart(state: PlayerState, settings: Settings, today: int) -> Apart | Non
 
     Args:
         settings: the newest. ``minimum_games`` are needed to be listed; where the rules know ``hide_after_days``, a
-            player leaves the list when his last rated game was more days ago, and is back with the next one.
+            player leaves the list when his last rated game was more days ago, and is back with the next one. Who carried
+            a rating over and has not played yet is not late.
         today: day (ordinal) in the pool's zone.
     """
     if state.games < settings.minimum_games:
         return "unlisted"
     hide: int | None = getattr(settings, "hide_after_days", None)
-    if hide is not None and today - state.last_result > hide:
+    if hide is not None and state.last_result and today - state.last_result > hide:
         return "inactive"
     return None
 

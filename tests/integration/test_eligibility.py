@@ -269,4 +269,4 @@ def test_who_stands_in_the_list() -> None:
     hiding = SpadesSettings(hide_after_days=30)
     assert listed(state, hiding, 1030)
     assert why_apart(state, hiding, 1031) == "inactive"
-    assert why_apart(PlayerState(1500, games=60), hiding, 1000) == "inactive"  # carried over, never played here
+    assert listed(PlayerState(1500, games=60), hiding, 1000)  # carried over, has not played here yet

@@ -1,4 +1,4 @@
-"""Live Spades tables over HTTP: quits rated at once, returns, substitutes, leaving the ranking; and the same afterwards."""
+"""Live Spades tables over HTTP: quits rated at once, returns, substitutes, leaving the ranking; the same afterwards."""
 
 from __future__ import annotations
 
