@@ -17,6 +17,7 @@ lock-of = $(shell sha256sum requirements/$(1).txt | cut -c1-16)
 DEV := .venv/.locked-$(call lock-of,dev)
 EMULATOR := .venvs/emulator/.locked-$(call lock-of,emulator)
 SAM := .venvs/sam/.locked-$(call lock-of,sam)
+BENCH := .venvs/bench/.locked-$(call lock-of,bench)
 
 .PHONY: help setup setup-test demo test check bench build clean lock chromium
 
@@ -53,6 +54,12 @@ $(SAM): | .venv/bin/uv
 	@$(BIN)/uv pip sync --quiet --python .venvs/sam/bin/python --require-hashes requirements/sam.txt
 	@rm -f .venvs/sam/.locked-*; touch $@
 
+$(BENCH): | .venv/bin/uv
+	@echo "installing .venvs/bench"
+	@$(call venv,.venvs/bench,--without-pip)
+	@$(BIN)/uv pip sync --quiet --python .venvs/bench/bin/python --require-hashes requirements/bench.txt
+	@rm -f .venvs/bench/.locked-*; touch $@
+
 # Debian keeps ensurepip in a package of its own.
 define venv
 test -x $(1)/bin/python || $(PYTHON) -m venv $(2) $(1) 2>/dev/null || { \
@@ -66,7 +73,7 @@ chromium:
 	  echo "Chromium could not be installed, so the browser tests will fail: apt-get install chromium"; }
 
 lock: ## resolve requirements/*.in anew
-	@cd requirements && for name in uv lambda dev emulator sam; do \
+	@cd requirements && for name in uv lambda dev emulator sam bench; do \
 	  $(abspath $(UV)) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url $$name.in -o $$name.txt; done
 
 # --- run, test, build ---------------------------------------------------------------------------------------------------
@@ -86,8 +93,8 @@ check: $(DEV) ## format, lint, types, import rules, template
 	$(BIN)/lint-imports
 	$(BIN)/cfn-lint -a cfn_lint_serverless.rules -t template.yaml
 
-bench: setup ## measure against the budgets
-	$(BIN)/python -m pytest tests/bench -s $(ARGS)
+bench: setup $(BENCH) ## measure against the budgets, each figure beside its peer (ARGS="fold publish --small")
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 build: setup $(SAM) ## the packages as they are deployed, in .aws-sam/build
 	.venvs/sam/bin/sam build
