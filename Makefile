@@ -18,8 +18,9 @@ DEV := .venv/.locked-$(call lock-of,dev)
 EMULATOR := .venvs/emulator/.locked-$(call lock-of,emulator)
 SAM := .venvs/sam/.locked-$(call lock-of,sam)
 BENCH := .venvs/bench/.locked-$(call lock-of,bench)
+SECURITY := .venvs/security/.locked-$(call lock-of,security)
 
-.PHONY: help setup setup-test demo test check bench build clean lock chromium
+.PHONY: help setup setup-test demo test check bench fuzz security licences build clean lock chromium
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +61,12 @@ $(BENCH): | .venv/bin/uv
 	@$(BIN)/uv pip sync --quiet --python .venvs/bench/bin/python --require-hashes requirements/bench.txt
 	@rm -f .venvs/bench/.locked-*; touch $@
 
+$(SECURITY): | .venv/bin/uv
+	@echo "installing .venvs/security"
+	@$(call venv,.venvs/security,--without-pip)
+	@$(BIN)/uv pip sync --quiet --python .venvs/security/bin/python --require-hashes requirements/security.txt
+	@rm -f .venvs/security/.locked-*; touch $@
+
 # Debian keeps ensurepip in a package of its own.
 define venv
 test -x $(1)/bin/python || $(PYTHON) -m venv $(2) $(1) 2>/dev/null || { \
@@ -73,7 +80,7 @@ chromium:
 	  echo "Chromium could not be installed, so the browser tests will fail: apt-get install chromium"; }
 
 lock: ## resolve requirements/*.in anew
-	@cd requirements && for name in uv lambda dev emulator sam bench; do \
+	@cd requirements && for name in uv lambda dev emulator sam bench security; do \
 	  $(abspath $(UV)) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url $$name.in -o $$name.txt; done
 
 # --- run, test, build ---------------------------------------------------------------------------------------------------
@@ -95,6 +102,16 @@ check: $(DEV) ## format, lint, types, import rules, template
 
 bench: setup $(BENCH) ## measure against the budgets, each figure beside its peer (ARGS="fold publish --small")
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+fuzz: setup ## 10,000 made-up requests to every route (FUZZ_CASES=..., FUZZ_SEED=...)
+	FUZZ_CASES=$(or $(FUZZ_CASES),10000) FUZZ_SEED=$(or $(FUZZ_SEED),$(shell date +%s)) $(BIN)/pytest tests/integration/test_fuzz.py $(ARGS)
+
+security: $(SECURITY) ## bandit and checkov; their exceptions and reasons are in .bandit.yaml and .checkov.yaml
+	.venvs/security/bin/bandit -q -c .bandit.yaml -r shared functions site_builder local
+	.venvs/security/bin/checkov --config-file .checkov.yaml
+
+licences: $(DEV) ## write docs/licences.md anew from the lock
+	$(BIN)/python -m local.licences
 
 build: setup $(SAM) ## the packages as they are deployed, in .aws-sam/build
 	.venvs/sam/bin/sam build

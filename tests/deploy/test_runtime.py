@@ -84,7 +84,7 @@ def test_the_code_is_of_the_oldest_python_that_is_promised() -> None:
 
 
 def test_the_lock_pins_every_dependency_with_hashes() -> None:
-    for name in ("lambda", "dev", "emulator", "sam", "uv"):
+    for name in ("lambda", "dev", "emulator", "sam", "security", "uv"):
         lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
         pinned = [line for line in lines if line and not line.startswith((" ", "#"))]
         assert pinned, name
