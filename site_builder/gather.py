@@ -441,6 +441,18 @@ class Gatherer:
             for sid, rating, index, score, _ in row.after
         ]
 
+    def open_games(self, most: int) -> tuple[views.GameLine, ...]:
+        """Games that are being played, the one started last first."""
+        found = [row.game for row in rated_store.read_open(self.ctx.table, self.pool.id, self.view).values()]
+        found.sort(key=lambda game: (-game.started_at, game.club, game.game_id))
+        lines = []
+        for game in found[:most]:
+            sids = self.pool.system.mentioned(game.content)
+            self.know(sids)
+            people = {sid: self.person(sid) for sid in sids}
+            lines.append(views.GameLine(game.started_at, game.club, game.game_id, game.content, people, "open"))
+        return tuple(lines)
+
     def label_games(self, label: str, most: int) -> tuple[views.GameLine, ...]:
         """The rated games of a group (newest first) or tournament (in their order), at most so many."""
         if not most:

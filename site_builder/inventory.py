@@ -13,12 +13,19 @@ from site_builder.addresses import Addresses, key
 from site_builder.views import Person, PoolView
 
 VARIANTS = (MAIN, "new", "inactive", "unlisted", "established")
-"""The list, and the lists apart."""
+"""The list, and the lists apart. Then there is one for each figure that the rule system lists players by."""
 SECTIONS = ("lists", "changes", "rules", "calculator", "statistics", "ledger", "best")
 
 
+def variants_of(view: PoolView) -> tuple[str, ...]:
+    """All lists that a pool can have."""
+    return (*VARIANTS, *getattr(view.rule_system, "listed_by", ()))
+
+
 def of_variant(rows: Sequence[ListRow], variant: str) -> list[ListRow]:
-    """The rows of the list or of a list apart; the established are in the main list too."""
+    """The rows of the list or of a list apart; the established, and those listed by a figure, are in the main list."""
+    if variant not in VARIANTS:
+        return [row for row in rows if row.variant == MAIN]
     if variant != "established":
         return [row for row in rows if row.variant == variant]
     if not any(row.state.index for row in rows):
@@ -39,7 +46,7 @@ def _numbered(view: PoolView, base: str, players: int) -> Iterator[str]:
 
 def list_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
     """The pages of the list and of the lists apart, with their data."""
-    for variant in VARIANTS:
+    for variant in variants_of(view):
         players = len(of_variant(rows, variant))
         if not players and variant != MAIN:
             continue
@@ -101,7 +108,7 @@ def addresses_of(view: PoolView, published: PublishedList) -> Iterator[str]:
 def folders(view: PoolView) -> Iterator[str]:
     """Where objects can be that a list without them would not remember."""
     below = ["players/", "page/", "clubs/", "groups/", "tournaments/", "years/", "lists/", "search/"]
-    below += [f"{variant}/" for variant in VARIANTS if variant != MAIN]
+    below += [f"{variant}/" for variant in variants_of(view) if variant != MAIN]
     for language in view.languages or ("en",):
         root = Addresses(view, language).pool.removeprefix("/")
         yield from (root + folder for folder in below)

@@ -597,9 +597,9 @@ class _Publication:
     def _list_pages(
         self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool
     ) -> Iterator[views.Page]:
-        variants = inventory.VARIANTS
-        was = {v: inventory.of_variant(old.rows if old is not None else [], v) for v in variants}
-        now = {v: inventory.of_variant(new.rows, v) for v in variants}
+        variants = inventory.variants_of(self.view)
+        was = {v: self._placed(old.rows if old is not None else [], v) for v in variants}
+        now = {v: self._placed(new.rows, v) for v in variants}
         existing = [v for v in variants if v != MAIN and now[v]]
         # Tabs and the day of the last closing stand on every page.
         every = (
@@ -614,7 +614,7 @@ class _Publication:
             numbers, pages = changed_slices(was[variant], now[variant])
             if every or variant == MAIN:
                 numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
-            shown = [self.gather.standing(row) for row in now[variant]]
+            shown = [replace(self.gather.standing(row), place=place) for row, place in now[variant]]
             for number in numbers:
                 first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
                 around = (shown[first - 1] if first else None, shown[last] if last < len(shown) else None)
@@ -626,10 +626,23 @@ class _Publication:
                     pages,
                     variant=variant,
                     variants=existing,
-                    recent=self._recent() if number == 1 and variant == "main" else (),
+                    recent=self._recent() if number == 1 and variant == MAIN else (),
+                    live=self.gather.open_games(RECENT) if number == 1 and variant == MAIN else (),
                     around=around,
                 )
-        yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r in now["main"][:10]])
+        yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r, _ in now[MAIN][:10]])
+
+    def _placed(self, rows: Sequence[ListRow], variant: str) -> list[tuple[ListRow, int | None]]:
+        """The rows of a list in its order with their places; in a figure's list the highest first, none last."""
+        found = inventory.of_variant(rows, variant)
+        if variant in inventory.VARIANTS:
+            return [(row, row.place) for row in found]
+        settings = self.pool.settings
+        figures = {row.sid: self.pool.system.figures(row.state, settings).get(variant) for row in found}
+        known = [(row, figure) for row in found if (figure := figures[row.sid]) is not None]
+        known.sort(key=lambda entry: -entry[1])
+        unknown: list[tuple[ListRow, int | None]] = [(row, None) for row in found if figures[row.sid] is None]
+        return [*_numbered(known), *unknown]
 
     def _recent(self) -> tuple[views.GameLine, ...]:
         """The newest rated games."""

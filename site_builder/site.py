@@ -302,6 +302,7 @@ def list_pages(
     variant: str = "main",
     variants: Sequence[str] = (),
     recent: Sequence[GameLine] = (),
+    live: Sequence[GameLine] = (),
     around: tuple[Standing | None, Standing | None] = (None, None),
 ) -> Iterator[Page]:
     """A page of the list in every language, and its JSON.
@@ -311,13 +312,11 @@ def list_pages(
         variant: ``main``, or a list apart: ``new``, ``established``, ``inactive``, ``unlisted`` (too few games).
         variants: those of the lists apart that exist, for the tabs.
         recent: the newest games, on page 1.
+        live: games being played now, on page 1.
         around: the last player of the page before and the first of the page after, so that ratings that print alike
             on both sides of the cut are told apart.
     """
-    if variant == "main" and number == 1:
-        shown: Sequence[GameLine] = recent
-    else:
-        shown = ()
+    first = variant == "main" and number == 1
 
     def make(text: Words, figures: Figures) -> dict[str, Any]:
         return {
@@ -328,7 +327,9 @@ def list_pages(
             "list_address": lambda page: Addresses(pool, text.language).list(page, variant),
             "variant": variant,
             "variants": variants,
-            "recent": shown,
+            "recent": recent if first else (),
+            "live": live if first else (),
+            "settings": _settings(pool.settings_at()),
         }
 
     yield data.standings_json(pool, standings, number, pages, variant)

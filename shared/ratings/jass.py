@@ -319,7 +319,8 @@ _PLANTS = (
     ("Stone pine", "Arve", "Arolle", "Cembro"),
     ("Oak", "Eiche", "Chêne", "Quercia"),
 )
-_SYMBOLS = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳㉑㉒"
+_SYMBOLS = tuple(str(number) for number in range(1, TIERS + 1))
+"""Plain numbers: many fonts have no circled ones above ten."""
 
 DEFAULT_TIERS: tuple[JassTier, ...] = tuple(
     JassTier(names=dict(zip(("en", "de", "fr", "it"), names, strict=True)), symbol=symbol)

@@ -571,6 +571,8 @@ class Spades:
     line_up_model: ClassVar[Any] = SpadesLineUp
     start_model: ClassVar[type[BaseModel]] = SpadesStart
     has_closings: ClassVar[bool] = False
+    listed_by: ClassVar[tuple[str, ...]] = ("skill",)
+    """Figures that players have a list of their own by, highest first."""
     plain_indexes: ClassVar[bool] = False
     shown_decimals: ClassVar[int] = 0
 

@@ -388,7 +388,7 @@ class World:
             opponents=both[1],
             decay=(Decay(NOW + 27 * 86_400_000_000, (state.rating, state.index), (state.rating, 200)),) if self.pool.system == "bridier" and state.index < 200 else (),
             journal=(
-                ChangeNote(NOW - 86_400_000_000, "corrected", "Seats were swapped", "bern", "g0010", 2, (), 12, (state.rating - 1, 0), (state.rating, 0)),
+                ChangeNote(NOW - 86_400_000_000, "corrected", "Seats were swapped", "bern", "g0010", 2, (), 12, (state.rating - 3_100_000, 0), (state.rating, 0), NOW - 9 * 86_400_000_000),
             ) if h == "p001" else (),
             labels=(("club", "bern", "Jassclub Bern", (20, 11, 1, 8, 55, 48, 7)),),
         )  # fmt: skip

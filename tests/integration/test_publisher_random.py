@@ -18,7 +18,7 @@ from tests.integration.ladder import HOUR, Ladder, small_steps
 from tests.integration.memory import Calls, MemoryBucket
 
 ORIGIN = "https://ladder.test"
-LIST_PAGE = re.compile(r"^(\w\w/)?p/((new|established|inactive|unlisted)/)?(page/\d+/)?index\.html$")
+LIST_PAGE = re.compile(r"^(\w\w/)?p/((new|established|inactive|unlisted|skill)/)?(page/\d+/)?index\.html$")
 WHEN = re.compile(rb'<p class="lead">[^\n]*</p>|<p class="when">[^\n]*<code>\d{8}</code></p>')
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.imports import text as imports
@@ -111,6 +111,7 @@ def test_csv_cells_are_harmless_and_come_back() -> None:
     assert data.month_csv(POOL, MonthPage("2026-11", "frozen", (LINE,))).path == "duels/lists/2026-11/standings.csv"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=12))
 def test_neutralised_as_the_import_expects(cell: str) -> None:
     assert data.neutralise(cell) == imports.neutralise(cell)
@@ -156,6 +157,7 @@ def test_log_loss_and_brier_by_hand() -> None:
     assert statistics.honesty([]) is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=60))
 def test_every_game_is_in_one_bin(scores: list[tuple[float, float]]) -> None:
     bins = statistics.calibration(scores)
@@ -164,6 +166,7 @@ def test_every_game_is_in_one_bin(scores: list[tuple[float, float]]) -> None:
     assert math.isfinite(statistics.log_loss(scores))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-300_000_000, 3_000_000_000), max_size=50))
 def test_every_player_is_in_the_distribution(ratings: list[int]) -> None:
     spread = statistics.distribution(ratings, 1_000_000)
@@ -181,6 +184,7 @@ def test_sparkline() -> None:
     assert charts.sparkline([0, 10, 5]) == "M0 14L30 2L60 8"
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**17), st.integers(-(10**9), 10**9)), min_size=2, max_size=900))
 def test_a_chart_stays_inside_its_frame(points: list[tuple[int, int]]) -> None:
     series = sorted(points)
@@ -196,6 +200,7 @@ def test_a_chart_stays_inside_its_frame(points: list[tuple[int, int]]) -> None:
     assert all(charts.TOP <= tick.at <= chart.bottom for tick in chart.y)
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**9), 10**9), st.integers(0, 10**9), st.sampled_from([1, 1_000_000]))
 def test_grid_lines_hold_the_values(low: int, span: int, unit: int) -> None:
     grid = charts.steps(low, low + span, unit)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings, settings
 from hypothesis import strategies as st
 
 from site_builder import catalogue
@@ -39,6 +39,7 @@ def test_rounding_is_exact_and_away_from_zero(value: int, scale: int, decimals: 
     assert plain_number(value, scale, decimals) == text
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**15), 10**15), st.integers(0, 6))
 def test_a_rounded_number_is_the_nearest(value: int, decimals: int) -> None:
     text = plain_number(value, 10**6, decimals)
@@ -107,11 +108,13 @@ def test_accent_then_case_decide_last() -> None:
     assert order.index("10") < order.index("9") < order.index("de Boer")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_equal_keys_only_for_equal_texts(one: str, two: str) -> None:
     assert (collation_key(one) == collation_key(two)) == (one == two)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_keys_can_be_compared(text: str) -> None:
     assert collation_key(text, "sv") < collation_key(text + "a", "sv") or unicodedata.combining(text[-1:] or "a")
