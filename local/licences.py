@@ -12,8 +12,8 @@ LOCK = ROOT / "requirements" / "lambda.txt"
 HEAD = """# Licences of what is deployed
 
 Made by `make licences` from `requirements/lambda.txt`; a test compares. Licence texts lie in the packages, beside the
-code they belong to. What only develops, tests or runs the emulator is not deployed and not listed; boto3 (Apache-2.0) is
-brought by the runtime.
+code they belong to. What only develops, tests or runs the emulator is not deployed and not listed; boto3 (Apache-2.0)
+is brought by the runtime.
 
 | package | version | licence | home |
 |---|---|---|---|
