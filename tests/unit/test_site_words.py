@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from site_builder import catalogue
