@@ -958,7 +958,7 @@ class _Prepared:
 def _prepare(run: Run, touched: int, events: Sequence[Event], current: Sequence[Event], *, rebuild: bool) -> _Prepared:
     """Read what lies behind the last checkpoint before ``touched``, and put the new events into it."""
     index = store.read_index(run.table, run.pool.id)
-    checkpoint, states = _checkpoint_before(run, index, _before_held(run, touched))
+    checkpoint, states = _checkpoint_before(run, index, touched)
     boundary = after_closing(checkpoint.at) if checkpoint else ""
     old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "")
     if rebuild:
@@ -1007,19 +1007,13 @@ def closings_since(ctx: Context, pool: Pool, since: int) -> Iterator[Closed]:
             yield what
 
 
-def _before_held(run: Run, touched: int) -> int:
-    """No later than the start of any held game that ends behind: its quits may be rated, from its start ratings."""
-    held = [row.game for row in store.read_held(run.table, run.pool.id, run.cursor.view).values()]
-    spans = sorted(((g.started_at, g.finished_at) for g in held if g.finished_at is not None), reverse=True)
-    for started_at, finished_at in spans:
-        if started_at < touched <= finished_at:
-            touched = started_at
-    return touched
-
-
 def _checkpoint_before(run: Run, index: Index, touched: int) -> tuple[Checkpoint | None, dict[str, PlayerState]]:
+    """The last checkpoint no later than ``touched``, and none in the middle of a held game: quits of that may be rated
+    behind it, from start ratings that are kept nowhere else."""
+    held = [row.game for row in store.read_held(run.table, run.pool.id, run.cursor.view).values()]
+    spans = [(game.started_at, game.finished_at) for game in held if game.finished_at is not None]
     for checkpoint in reversed(index.checkpoints):
-        if checkpoint.at <= touched:
+        if checkpoint.at <= touched and not any(began < checkpoint.at <= ended for began, ended in spans):
             states = store.get_checkpoint(run.ctx.data, checkpoint.key)
             if states is not None:
                 return checkpoint, states

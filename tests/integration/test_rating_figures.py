@@ -303,7 +303,7 @@ def test_a_held_game_with_rated_quits_survives_replays_behind_its_start(ladder: 
     """Under other rules of grace a side that had quit is back, and the game has no outcome: only its finish is held."""
     end = at("2026-07-02 20:00")
     ladder.submit(spades("before", "ab-cd", "2026-06-20 20:00"))
-    left = end - 72 * HOUR
+    left = end - 24 * HOUR  # behind July's closing, which the game itself began before
     back = {"a": left + 4 * MINUTE, "c": left + 5 * MINUTE}
     quits = [{"player": p, "at": iso_of(left), "back_at": iso_of(when)} for p, when in back.items()]
     draft = GameDraft(
@@ -320,6 +320,31 @@ def test_a_held_game_with_rated_quits_survives_replays_behind_its_start(ladder: 
     assert ladder.cursor().held == 1
     for when in ("2026-07-12 20:00", "2026-07-05 20:00", "2026-07-01 12:00", "2026-06-29 20:00"):
         ladder.submit(spades(f"late{when[5:10]}", "ef-gh", when))
+        ladder.rate()
+        audit(ladder)
+
+
+def test_a_game_that_begins_at_a_closing_comes_back_with_the_rules(ladder: Ladder) -> None:
+    """Held before the pool's first rules; they then hold from that very instant, the first of a month."""
+    first = at("2026-06-30T22:00+00:00")
+    for number in range(4):
+        ladder.submit(spades(f"before{number}", "ac-bd", first - (4 - number) * DAY))
+    ladder.submit(spades("g", "ab-ef", first + HOUR, minutes=60))
+    ladder.rate()
+    ladder.open_pool(rules=[{"from": "2026-07-02"}])
+    ladder.rate()
+    audit(ladder)
+    assert ladder.cursor().held == 5
+    ladder.open_pool(rules=[{"from": "2026-01-01"}, {"from": "2026-07-02", "k": 30}])
+    ladder.rate()
+    ladder.open_pool(rules=[{"from": "2026-01-01", "k": 25}, {"from": "2026-07-02"}])
+    ladder.rate()
+    audit(ladder)
+    with small_steps(CHECKPOINT_SPACING=1):
+        ladder.merge("e", "a")
+        ladder.rate()
+        assert ladder.cursor().held == 1, "it is his own partner's opponent now"
+        ladder.open_pool(rules=[{"from": "2026-01-01"}, {"from": "2026-07-01", "k": 40}])
         ladder.rate()
         audit(ladder)
 
