@@ -25,6 +25,8 @@ RULES: dict[str, list[dict[str, Any]]] = {
             {"k": 25},
             {"k": 32, "opposition": "pairwise"},
             {"k": {"first": 50, "up_to_games": 3, "then": 30}},
+            {"grace_minutes": 4},
+            {"grace_minutes": 5},
         )
     ],
     "bridier": [{}, {"basis": "end", "ruin_penalty": 5}, {"basis": "hybrid", "alliance_average": True}],
@@ -105,10 +107,16 @@ class History:
         result: dict[str, Any] = {"teams": teams, "outcome": rng.choice(["team1", "team2", "draw"])}
         if minutes and rng.random() < 0.5:
             quitters = rng.sample(four, rng.choice([1, 1, 2]))
-            result["quits"] = [{"player": q, "at": iso_of(end - rng.randrange(minutes + 1) * MINUTE)} for q in quitters]
+            if rng.random() < 0.2:
+                quitters, result["outcome"] = four[:2], None  # a whole side
+            result["quits"] = [self._quit(q, end - rng.randrange(minutes + 1) * MINUTE) for q in quitters]
         if rng.random() < 0.3:
             result["nils"] = [{"bidder": four[0], "set": rng.random() < 0.5}]
         return result
+
+    def _quit(self, player: str, when: int) -> dict[str, Any]:
+        back = when + self.random.choice([3, 4, 5]) * MINUTE
+        return {"player": player, "at": iso_of(when), **self.random.choice([{}, {"back_at": iso_of(back)}])}
 
     def _bridier(self, end: int) -> dict[str, Any]:
         rng = self.random
