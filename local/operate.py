@@ -1,4 +1,4 @@
-"""The operator's commands on a stack in the cloud: `backup`, `restore`, `redrive`. Run with his own credentials."""
+"""The operator's commands: `backup`, `restore`, `redrive` on a stack, with his own credentials; and `cost`."""
 
 from __future__ import annotations
 
@@ -131,6 +131,14 @@ def run_redrive(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_cost(_: argparse.Namespace) -> int:
+    """Count and price."""
+    from local import cost
+
+    print(cost.run())
+    return 0
+
+
 def guarded(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
     """Errors of AWS and of backups as one line for a person."""
 
@@ -173,6 +181,12 @@ def add_commands(commands: Any) -> None:
     three.add_argument("--pool", help="rate, close and publish this pool, too")
     three.add_argument("--dry-run", action="store_true", help="only say what lies there")
     three.set_defaults(run=guarded(run_redrive))
+
+    four = commands.add_parser(
+        "cost",
+        help="count what a small season uses of each service, and price a club, a federation and a platform",
+    )
+    four.set_defaults(run=run_cost)
 
 
 def _on_a_stack(command: argparse.ArgumentParser) -> None:
