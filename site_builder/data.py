@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -111,11 +112,12 @@ def standings_csv(pool: PoolView, standings: Iterable[Standing], path: str | Non
 def month_json(pool: PoolView, month: MonthPage) -> Page:
     """``/{pool}/lists/2026-11/standings.json``; all players in one file when ``month`` holds all."""
     folder = f"{pool.id}/lists/{month.month}"
+    frozen = month.kind == "frozen"  # never changes again, while the month before it may still be corrected
     data: dict[str, Any] = {
         "pool": pool.id,
         "month": month.month,
         "kind": month.kind,
-        "standings": [standing(pool, line) for line in month.standings],
+        "standings": [standing(pool, replace(line, previous=None) if frozen else line) for line in month.standings],
     }
     return Page(f"{folder}/standings.json", JSON, to_json(data))
 
