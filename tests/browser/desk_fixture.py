@@ -1,7 +1,8 @@
-"""The whole system in this process behind one address: the desk in a browser talks to the real API on moto."""
+"""The whole system in this process behind one address: the desk in a browser talks to the real API."""
 
 from __future__ import annotations
 
+import os
 import threading
 import wsgiref.simple_server
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 
 from local.inprocess import System
+from shared.usecases import bootstrap
 from site_builder.assets import asset_pages
 from site_builder.site import home_pages
 from site_builder.views import PoolSummary, SiteView
@@ -34,6 +36,7 @@ POOLS = {
 
 class _Server(ThreadingMixIn, wsgiref.simple_server.WSGIServer):
     daemon_threads = True
+    request_queue_size = 64
 
 
 class _Quiet(wsgiref.simple_server.WSGIRequestHandler):
@@ -60,9 +63,14 @@ class Desk:
 
 
 @contextmanager
-def running_desk() -> Iterator[Desk]:
-    """Club, key, players and a pool of each system; the pages of the desk in the site's bucket."""
-    with System.on_moto() as system:
+def running_desk(endpoint: str) -> Iterator[Desk]:
+    """Club, key, players and a pool of each system; the pages of the desk in the site's bucket.
+
+    Over an emulator, since a preview rates all that waits, which is slow on moto.
+    """
+    with System.on_endpoint(endpoint) as system:
+        os.environ.update(KEY_REQUESTS_PER_MINUTE="0", POOL_REQUESTS_PER_MINUTE="0")  # nobody's thumbs are as quick
+        bootstrap.context.cache_clear()
         system.admin("PUT", "/v1/clubs/bern", {"name": "Jassclub Bern"})
         key = system.admin("POST", "/v1/clubs/bern/keys", {"scopes": ["submit", "manage"]}).body["key"]
         for player, name in PLAYERS.items():

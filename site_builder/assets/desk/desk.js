@@ -12,7 +12,7 @@ const LETTERS = {
 export function searchKey(text) {
   const bare = text.normalize("NFKC").toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
   const plain = [...bare].map((letter) => LETTERS[letter] ?? letter).join("");
-  return plain.normalize("NFC").toLowerCase().split(/\s+/u).filter(Boolean).join(" ");
+  return plain.normalize("NFC").toLowerCase().split(/[\s\x1c-\x1f\x85]+/u).filter(Boolean).join(" ");
 }
 
 const RESERVED = new Set(["v1", "desk", "embed", "assets", "en", "de", "fr", "it"]);
@@ -140,6 +140,7 @@ function desk(root) {
 
   // -- who is it
   async function enter(key, store) {
+    await ready;
     state.key = key;
     const me = (await call("GET", "/v1/key")).body;
     Object.assign(state, { store, club: me.club });
@@ -601,7 +602,7 @@ function desk(root) {
       return [input ?? null, translated(code, message)];
     });
     if (failure.problem.code === "possible-duplicate") {
-      form.querySelector("details")?.setAttribute("open", "");
+      form.elements.distinct?.closest("details").setAttribute("open", "");
       errors.push([form.elements.distinct ?? null, reason(failure)]);
     }
     showErrors(form, errors.length ? errors : [[null, reason(failure)]]);
@@ -770,7 +771,7 @@ function desk(root) {
   const startForm = $("#start");
   const tables = () => JSON.parse(state.store.getItem("desk.live") ?? "[]");
   const keepTables = (list) => state.store.setItem("desk.live", JSON.stringify(list));
-  function prepareLive() {
+  function prepareLive(started) {
     const able = state.pool.system !== "jass";
     $("#live [data-none]").hidden = able;
     $("#live [data-able]").hidden = !able;
@@ -780,7 +781,7 @@ function desk(root) {
     quote = quoter(start, $("[data-quote]", startForm));
     clearErrors(startForm);
     $("#tables").replaceChildren();
-    for (const { pool, id } of tables()) if (pool === state.pool.pool) openTable(id);
+    for (const { pool, id } of tables()) if (pool === state.pool.pool) openTable(id, id === started);
   }
   async function startGame() {
     clearErrors(startForm);
@@ -798,8 +799,7 @@ function desk(root) {
       const answer = await call("POST", `/v1/pools/${state.pool.pool}/games`, { json: body, headers: { "Idempotency-Key": start.attempt.key } });
       state.roster.push(...register.map(({ id, name }) => searchable({ player: id, name })));
       keepTables([...tables(), { pool: state.pool.pool, id: answer.body.game_id }]);
-      prepareLive();
-      await openTable(answer.body.game_id, true);
+      prepareLive(answer.body.game_id);
     } catch (failure) {
       showFailure(startForm, failure);
     }
@@ -981,23 +981,22 @@ function desk(root) {
       await pause(Math.min(500 + 250 * step, 2500));
     }
   }
-  async function look() {
-    await whileBusy(fileForm, async () => {
-      try {
-        const report = await send({ preview: "true" });
-        if (report.rows === 0 && report.errors.length) return unreadable(report.errors);
-        const kept = many.table?.games;
-        many.table = { columns: report.columns, games: report.games, complete: report.complete };
-        if (kept) many.table.shown = new Set(kept.filter((row) => row.mended).map((_, index) => index));
-        rekey(kept);
-        showReport(report);
-      } catch (failure) {
-        if (failure instanceof Failure && (failure.problem.file_errors || failure.status === 413)) unreadable(failure.problem.file_errors ?? [{ message: failure.problem.detail }]);
-        else if (failure instanceof Failure) alarm(reason(failure));
-        else throw failure;
-      }
-      return undefined;
-    });
+  const look = () => whileBusy(fileForm, lookNow);
+  async function lookNow() {
+    try {
+      const report = await send({ preview: "true" });
+      if (report.rows === 0 && report.errors.length) return unreadable(report.errors);
+      const kept = many.table?.games;
+      many.table = { columns: report.columns, games: report.games, complete: report.complete };
+      if (kept) many.table.shown = new Set(kept.filter((row) => row.mended).map((_, index) => index));
+      rekey(kept);
+      showReport(report);
+    } catch (failure) {
+      if (failure instanceof Failure && (failure.problem.file_errors || failure.status === 413)) unreadable(failure.problem.file_errors ?? [{ message: failure.problem.detail }]);
+      else if (failure instanceof Failure) alarm(reason(failure));
+      else throw failure;
+    }
+    return undefined;
   }
   /** Answers for single rows follow them to their new numbers. */
   function rekey(before) {
@@ -1178,7 +1177,7 @@ function desk(root) {
     const rest = el("p", {}, say("left", { count: format(done.bad, 0) }), " ", address ? el("a", { href: address, download: "rows.csv" }, say("download")) : "");
     if (done.bad_rows_csv) {
       Object.assign(many, { body: new Blob([done.bad_rows_csv]), filename: many.filename, table: null, answers: new Map() });
-      await look();
+      await lookNow();
     }
     box.prepend(told, rest);
     box.focus();
@@ -1214,6 +1213,7 @@ function desk(root) {
       state.key = null;
       if (!(failure instanceof Failure)) throw failure;
       alarm(reason(failure));
+      key.select();
     }));
   });
   gameForm.addEventListener("submit", (event) => { event.preventDefault(); whileBusy(gameForm, () => sendGame(false)); });
@@ -1226,16 +1226,14 @@ function desk(root) {
   $("#leave").addEventListener("click", leave);
   $("#again").addEventListener("click", loadInbox);
   window.addEventListener("hashchange", () => { if (state.key) { alarm(""); route(); } });
-  (async () => {
-    const site = await fetch("/site.json", { cache: "no-cache" }).then((reply) => reply.json()).catch(() => ({}));
-    state.api = !site.api || site.api === location.origin ? "" : site.api;
-    root.hidden = false;
-    const store = localStorage.getItem("desk.key") ? localStorage : sessionStorage;
-    const key = store.getItem("desk.key");
-    if (key) await enter(key, store).catch((failure) => {
-      if (failure.status === 401) store.removeItem("desk.key");
-      state.key = null;
-      alarm(reason(failure));
-    });
-  })();
+  const ready = fetch("/site.json", { cache: "no-cache" }).then((reply) => reply.json()).catch(() => ({})).then(({ api }) => {
+    state.api = !api || api === location.origin ? "" : api;
+  });
+  root.hidden = false;
+  const kept = localStorage.getItem("desk.key") ? localStorage : sessionStorage;
+  if (kept.getItem("desk.key")) enter(kept.getItem("desk.key"), kept).catch((failure) => {
+    if (failure.status === 401) kept.removeItem("desk.key");
+    state.key = null;
+    alarm(reason(failure));
+  });
 }
