@@ -18,11 +18,13 @@ from shared.store import keys, people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import View
-from shared.store.table import Table
+from shared.store.table import Busy, Table
 from shared.usecases import published
 from shared.usecases.context import Context
 from shared.usecases.games import names
 
+VIEWS = 8
+"""How often a reader looks again when results come in between two of his reads."""
 PAGE = 50
 """Lines of history an answer holds."""
 
@@ -125,17 +127,19 @@ def player_in_pool(ctx: Context, pool: Pool, handle: str, cursor: str | None) ->
     person = people.find(ctx.table, handle)
     if person is None:
         raise not_found("player")
-    for _ in range(3):
+    for _ in range(VIEWS):
+        known = rated_store.read_cursor(ctx.table, pool.id)
         try:
-            return _player(ctx, pool, person, before)
+            body = _player(ctx, pool, person, before, known.view)
         except rated_store.StaleView:
             continue
-    return _player(ctx, pool, person, before)
+        if rated_store.read_cursor(ctx.table, pool.id).version == known.version:
+            return body  # nothing was rated between two reads: rating and history belong together
+    raise Busy("player")
 
 
-def _player(ctx: Context, pool: Pool, person: people.Person, before: str | None) -> dict[str, Any]:
+def _player(ctx: Context, pool: Pool, person: people.Person, before: str | None, view: View) -> dict[str, Any]:
     system, table = pool.system, ctx.table
-    view = rated_store.read_cursor(table, pool.id).view
     sid = survivor(table, pool.id, view, person.sid)
     row = rated_store.read_states(table, pool.id, [sid], view).get(sid)
     if row is None:

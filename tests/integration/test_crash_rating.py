@@ -312,3 +312,36 @@ def test_the_journal_tells_each_replay_once_whatever_died(limits: dict[str, int]
             assert [(sid, games) for sid, *_, games in journal(ladder)] == [(sid, games) for sid, *_, games in told], (
                 where
             )
+
+
+@pytest.mark.parametrize("limits", [{}, {"IN_PLACE": 5}], ids=["in-place", "new-generation"])
+@pytest.mark.parametrize("scene", [appending, late, month_turned], ids=lambda scene: scene.__name__)
+def test_a_reader_between_whose_reads_things_are_rated_sees_one_state(
+    scene: Callable[[], Ladder], limits: dict[str, int]
+) -> None:
+    with small_steps(**limits):
+        whole = scene()
+        old = everything(whole)
+        whole.rate()
+        new = everything(whole)
+        who = "d" if scene is month_turned else "a"
+        assert old[who] != new[who]
+        for number in range(1, 40):
+            ladder = scene()
+            reads = 0
+
+            def rate(name: str, _: Mapping[str, Any], ladder: Ladder = ladder, number: int = number) -> None:
+                nonlocal reads
+                reads += 1
+                if reads == number:
+                    ladder.calls.before = None
+                    ladder.rate()
+
+            ladder.calls.before = rate
+            body = reading.player_in_pool(ladder.ctx, ladder.pool(), who, None)
+            assert body in (old[who], new[who]), number
+            if ladder.calls.before is not None:
+                break
+        else:
+            pytest.fail("it never ends")
+        assert number > 5
