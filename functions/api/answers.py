@@ -103,6 +103,17 @@ class PoolNow(Pool):
     held: int = Field(description="Events that cannot be rated.")
 
 
+class Calibration(Reply):
+    """How far the results of a pool stray from expectation."""
+
+    pool: str
+    games: int
+    sigma: float = Field(description="Root mean square of S − E.")
+    k: float = Field(description="In force; with a reference: the K that makes games of both weigh alike.")
+    k_now: float | None = Field(None, description="In force; with a reference.")
+    reference: dict[str, Any] | None = Field(None, description="The reference's pool, games, sigma and k.")
+
+
 class Player(Reply):
     """A player."""
 

@@ -101,6 +101,11 @@ def cursor(pool_id: str) -> Key:
     return f"POOL#{pool_id}", "CURSOR"
 
 
+def calibration(pool_id: str) -> Key:
+    """How far a pool's results stray from expectation, at one version of its cursor."""
+    return f"POOL#{pool_id}", "CALIBRATION"
+
+
 def published(pool_id: str) -> Key:
     """How far a pool is published."""
     return f"POOL#{pool_id}", "PUBLISHED"

@@ -14,7 +14,7 @@ from shared.fields import bad_fields
 from shared.ledger.calendar import first_instant
 from shared.ledger.events import Event, event_id
 from shared.ledger.rules import DatedRules
-from shared.problems import BadField, Problem, not_found
+from shared.problems import BadField, Problem, invalid, not_found
 from shared.ratings import rule_system
 from shared.ratings.base import Settings
 from shared.store import keys, ledger, pools, rated
@@ -45,12 +45,16 @@ def check_rules(system: str, rules: Sequence[Mapping[str, Any]]) -> list[BadFiel
     model = rule_system(system).settings_model
     wrong: list[BadField] = []
     seen: dict[str, int] = {}
+    first: Settings | None = None
     for number, entry in enumerate(rules):
         settings = {k: v for k, v in entry.items() if k != "from"}
         try:
-            _parse(model, settings)
+            parsed = _parse(model, settings)
         except ValidationError as error:
             wrong += bad_fields(error, settings, f"rules[{number}]")
+        else:
+            first = first or parsed
+            wrong += _fixed(number, first, parsed)
         day = entry.get("from")
         if not isinstance(day, str):
             continue  # said by the door
@@ -58,6 +62,15 @@ def check_rules(system: str, rules: Sequence[Mapping[str, Any]]) -> list[BadFiel
             wrong.append(BadField(f"rules[{number}].from", "same-day", f"This is the day of rules[{seen[day]}] too."))
         seen.setdefault(day, number)
     return wrong
+
+
+def _fixed(number: int, one: Settings, other: Settings) -> list[BadField]:
+    """The settings that all rules of a pool must share, and these (the second in entry ``number``) do not."""
+    return [
+        BadField(f"rules[{number}].{name}", "fixed", f"A pool keeps its `{name}` for good; open another pool.")
+        for name in one.fixed
+        if getattr(one, name) != getattr(other, name)
+    ]
 
 
 def _parse(model: type[Settings], settings: Mapping[str, Any]) -> Settings:
@@ -103,7 +116,8 @@ def put(ctx: Context, pool_id: str, draft: PoolDraft) -> tuple[bool, Pool]:
     """Open a pool or change it. Returns whether it is new, and the pool.
 
     Raises:
-        Problem: 409 ``system-fixed`` or ``time-zone-fixed``: games are stored under them already.
+        Problem: 409 ``system-fixed`` or ``time-zone-fixed``: games are stored under them already; 422 ``fixed`` for a
+            setting that a pool keeps.
     """
     told: set[str] = set()
     for _ in range(ATTEMPTS):
@@ -133,6 +147,8 @@ def _changed(ctx: Context, pool_id: str, draft: PoolDraft, known: Pool | None) -
     if known is not None and known.time_zone != draft.time_zone:
         raise Problem(409, "time-zone-fixed", "The time zone of a pool cannot be changed; open another pool.")
     rules, given = _dated(draft)
+    if known is not None and (fixed := _fixed(0, known.rules[0].settings, rules[0].settings)):
+        raise invalid(fixed)
     if known is not None and rules == known.rules:
         given = known.rules_as_given
         if (draft.name, draft.languages, draft.clubs) == (known.name, known.languages, known.clubs):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from functions.api import answers, models
 from functions.api.http import Request
-from functions.api.routing import Access, route
+from functions.api.routing import Access, Parameter, route
 from shared.ids import fold_id
+from shared.problems import BadField, invalid
 from shared.store import clubs
-from shared.usecases import pools, rebuild
+from shared.usecases import calibration, pools, rebuild
 from shared.usecases.drafts import Answer
+
+REFERENCE = Parameter("reference", {"type": "string"}, "The pool whose games this one's are to weigh as much as.")
 
 
 @route(
@@ -42,6 +45,25 @@ def get_pool(request: Request) -> Answer:
     """A pool, how far it is rated, and its state hash."""
     pool = pools.require(request.ctx, request.existing_id("pool"))
     return Answer(200, pools.read(request.ctx, pool))
+
+
+@route(
+    "GET",
+    "/v1/pools/{pool}/calibration",
+    Access.OPEN,
+    {200: answers.Calibration},
+    problems=(409, 422),
+    parameters=(REFERENCE,),
+    existing=("pool",),
+)
+def calibrate(request: Request) -> Answer:
+    """How far results stray from expectation, and the K that would make this pool weigh as much as another."""
+    pool = pools.require(request.ctx, request.existing_id("pool"))
+    text = request.text("reference")
+    reference = fold_id(text) if text is not None else None
+    if text is not None and reference is None:
+        raise invalid([BadField("reference", "unknown-pool", "There is no such pool.")])
+    return Answer(200, calibration.calibration(request.ctx, pool, reference))
 
 
 @route(
