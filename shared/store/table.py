@@ -1,4 +1,4 @@
-"""The one DynamoDB table: reading, conditional writing, transactions; the only module that talks to boto3's client.
+"""The one DynamoDB table: reading, conditional writing, transactions; the only module that talks to its client.
 
 Domain code sees plain dicts (str, int, bool, None, list, dict, bytes) and two errors: ``ConditionFailed`` (somebody was
 there first) and ``Busy`` (throttled or in conflict: nothing was written, try again).
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import BotoCoreError, ClientError
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ _THROTTLES = {
     "InternalServerError",
     "ServiceUnavailable",
 }
-_serialise = TypeSerializer().serialize
-_deserialise = TypeDeserializer().deserialize
 
 
 class Busy(Exception):
@@ -103,21 +100,53 @@ ABSENT = "attribute_not_exists(pk)"
 PRESENT = "attribute_exists(pk)"
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, Binary):
-        return value.value  # type: ignore[attr-defined]  # the stubs do not know it
-    if isinstance(value, list):
-        return [_plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    return value
+def _plain(value: Mapping[str, Any]) -> Any:
+    ((kind, inner),) = value.items()
+    match kind:
+        case "S" | "BOOL" | "B":
+            return inner
+        case "N":
+            try:
+                return int(inner)
+            except ValueError:
+                number = Decimal(inner)
+                return int(number) if number == number.to_integral_value() else float(number)
+        case "L":
+            return [_plain(entry) for entry in inner]
+        case "M":
+            return {name: _plain(entry) for name, entry in inner.items()}
+        case "NULL":
+            return None
+        case "SS":
+            return set(inner)
+    raise TypeError(f"items here have no attributes of type {kind}")
+
+
+def _serialise(value: Any) -> dict[str, Any]:
+    # boto3's own serialiser does the same in four times the time, and its import takes half of that of boto3.
+    match value:
+        case str():
+            return {"S": value}
+        case bool():
+            return {"BOOL": value}
+        case int():
+            return {"N": str(value)}
+        case None:
+            return {"NULL": True}
+        case list() | tuple():
+            return {"L": [_serialise(entry) for entry in value]}
+        case dict():
+            return {"M": {name: _serialise(entry) for name, entry in value.items()}}
+        case bytes():
+            return {"B": value}
+        case set() | frozenset() if value and all(isinstance(entry, str) for entry in value):
+            return {"SS": sorted(value)}
+    raise TypeError(f"an item takes no {type(value).__name__}")
 
 
 def from_wire(item: Mapping[str, Any]) -> Item:
     """An item as DynamoDB's wire format has it, as plain values."""
-    return {name: _plain(_deserialise(value)) for name, value in item.items()}
+    return {name: _plain(value) for name, value in item.items()}
 
 
 def to_wire(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,16 @@ import json
 import logging
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from shared.settings import Settings, from_environment
 from shared.store.bucket import Bucket
 from shared.store.table import Table
 from shared.usecases.context import Context
 from shared.usecases.throttle import Limits
+
+if TYPE_CHECKING:
+    from botocore.session import Session
 
 CONNECT_SECONDS = 2
 READ_SECONDS = 5
@@ -25,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class _Later:
-    """A boto3 client that is made at its first use: the API rarely needs S3, and each costs some 30 ms."""
+    """A client that is made at its first use: the API rarely needs S3, and each costs some 30 ms."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -37,12 +40,19 @@ class _Later:
         return getattr(self._made, name)
 
 
+@cache
+def _session() -> Session:
+    from botocore.session import get_session  # here: tests that bring their own context need none of it
+
+    return get_session()
+
+
 def _client(service: str) -> Any:
     def make() -> Any:
-        import boto3  # here: importing it takes 0.7 s, and tests that bring their own context need none of it
+        # Without boto3 around it: its clients are these, and its import takes longer than all of botocore's.
         from botocore.config import Config
 
-        return boto3.client(  # type: ignore[call-overload]  # the stubs want a literal
+        return _session().create_client(
             service,
             config=Config(
                 connect_timeout=CONNECT_SECONDS,
