@@ -166,6 +166,8 @@ WORDS = {
     "held": N_("Cannot be rated yet"),
     "warnings": N_("Stored, but please check"),
     "asks": N_("Questions"),
+    "open": N_("Open for more than a day"),
+    "e:same-name": N_("Several players bear this name. If they are one person, an admin can merge them."),
 }
 """What the script says, by the key it uses."""
 

@@ -1200,7 +1200,8 @@ function desk(root) {
     const pool = state.pools.find((known) => known.pool === entry.pool);
     const id = entry.game_id ?? entry.game?.split(":").at(-1);
     const link = id && entry.pool ? el("a", { href: `/${entry.pool}/games/${entry.club ?? state.club}/${id}/` }, id) : id ?? "";
-    const texts = [entry.reason, entry.message, entry.detail, ...(entry.warnings ?? []).map((warning) => translated(warning.code, warning.message))].filter(Boolean);
+    const told = entry.name ? `${entry.name}: ${(entry.players ?? []).join(", ")}` : (entry.players ?? []).map(nameOf).join(", ");
+    const texts = [told, entry.reason, translated(entry.code, entry.message), entry.detail, ...(entry.warnings ?? []).map((warning) => translated(warning.code, warning.message))].filter(Boolean);
     return el("li", {}, el("b", {}, pool?.name ?? entry.pool ?? ""), " ", link, ...texts.map((text) => el("p", {}, text)));
   }
 
