@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from shared.problems import BadField, invalid, not_found
+from shared.fields import mentions
+from shared.problems import BadField, Problem, invalid, not_found
 from shared.ratings.base import PlayerState, StakeSystem
 from shared.store import people
 from shared.store import rated as rated_store
@@ -25,14 +27,18 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
         Problem: 422 for a line-up that is none, or a player who is not registered.
     """
     system = pool.system
-    content = system.translate(
-        parse_content(system, dict(body), "line_up", pool.settings, 0, None, None).content, str.lower
-    )
+    try:
+        parsed = parse_content(system, dict(body), "line_up", pool.settings, 0, None, None)
+    except Problem as problem:  # the body is the line-up, so paths in it begin there
+        raise replace(problem, errors=[replace(e, field=_own_path(e.field)) for e in problem.errors]) from None
+    content = system.translate(parsed.content, str.lower)
     handles = system.players(content)
     found = people.resolve(ctx.table, handles)
     unknown = [h for h in handles if h not in found]
     if unknown:
-        raise invalid([BadField("line_up", "unknown-player", f"There is no player {h!r}.") for h in unknown])
+        raise invalid(
+            [BadField(next(mentions(body, h), ""), "unknown-player", f"There is no player {h!r}.") for h in unknown]
+        )
     view = rated_store.read_cursor(ctx.table, pool.id).view
     stands = {h: survivor(ctx.table, pool.id, view, sid) for h, sid in found.items()}
     rows = rated_store.read_states(ctx.table, pool.id, stands.values(), view)
@@ -53,6 +59,10 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
             )
         outcomes.append({"outcome": outcome, "players": players})
     return {"outcomes": outcomes}
+
+
+def _own_path(field: str) -> str:
+    return field.removeprefix("line_up").removeprefix(".")
 
 
 def opponents(ctx: Context, pool: Pool, handle: str, minimum_gain: int, cursor: str | None) -> dict[str, Any]:
