@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from shared.ratings import system_names
 from site_builder.addresses import key, prefix
 from site_builder.site import HTML, render_page
 from site_builder.views import Page, SiteView
@@ -198,6 +199,7 @@ def desk_pages(site: SiteView) -> Iterator[Page]:
             "alternates": alternates,
             "accent": 0,
             "pool": None,
+            "systems": system_names(),
             "words_json": json.dumps(said, ensure_ascii=False, separators=(",", ":")),
         }
         yield Page(key(address), HTML, render_page("desk.html", language, context))
