@@ -5,7 +5,8 @@ So a publication can tell whether it built all it should, and which objects of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from shared.usecases.published import MAIN, ListRow, PublishedList
 from site_builder import addresses, data, site
@@ -44,10 +45,30 @@ def _numbered(view: PoolView, base: str, players: int) -> Iterator[str]:
         yield from pages_of(view, base if number == 1 else f"{base}page/{number}/")
 
 
-def list_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Counts:
+    """What the pages of a list follow from, counted once: there may be 100,000 rows."""
+
+    lists: Mapping[str, int]
+    """Players in the list and in each list apart."""
+    labels: Mapping[str, int]
+    """Players of every club, group, tournament and year."""
+    players: int
+
+
+def count(view: PoolView, rows: Sequence[ListRow]) -> Counts:
+    """Count a list."""
+    labels: dict[str, int] = {}
+    for row in rows:
+        for label in row.state.labels:
+            labels[label] = labels.get(label, 0) + 1
+    lists = {variant: len(of_variant(rows, variant)) for variant in variants_of(view)}
+    return Counts(lists, labels, len(rows))
+
+
+def list_keys(view: PoolView, counts: Counts) -> Iterator[str]:
     """The pages of the list and of the lists apart, with their data."""
-    for variant in variants_of(view):
-        players = len(of_variant(rows, variant))
+    for variant, players in counts.lists.items():
         if not players and variant != MAIN:
             continue
         base = "" if variant == MAIN else f"{variant}/"
@@ -56,18 +77,9 @@ def list_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
             yield f"{view.id}/{base}{'' if number == 1 else f'page/{number}/'}standings.json"
 
 
-def labels_of(rows: Iterable[ListRow]) -> dict[str, int]:
-    """Every club, group, tournament and year with the number of its players."""
-    found: dict[str, int] = {}
-    for row in rows:
-        for label in row.state.labels:
-            found[label] = found.get(label, 0) + 1
-    return found
-
-
-def label_keys(view: PoolView, rows: Iterable[ListRow]) -> Iterator[str]:
+def label_keys(view: PoolView, counts: Counts) -> Iterator[str]:
     """The pages of clubs, groups, tournaments and years."""
-    for label, players in labels_of(rows).items():
+    for label, players in counts.labels.items():
         kind, _, rest = label.partition(":")
         yield from _numbered(view, f"{kind}s/{rest.replace(':', '/')}/", players)
 
@@ -86,7 +98,7 @@ def month_keys(view: PoolView, published: PublishedList) -> Iterator[str]:
 
 
 def whole_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
-    """The files that hold the whole pool: CSV, search, sitemaps."""
+    """The files that hold the whole pool: CSV, search, picture."""
     yield f"{view.id}/standings.csv"
     shards: set[str] = set()
     for row in rows:
@@ -96,13 +108,22 @@ def whole_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
         yield f"{view.id}/picture.png"
 
 
-def addresses_of(view: PoolView, published: PublishedList) -> Iterator[str]:
+def addresses_of(view: PoolView, published: PublishedList, counts: Counts) -> Iterator[str]:
     """What a sitemap names: every page in every language but those of games, which players' pages lead to."""
-    keys = [*list_keys(view, published.rows), *label_keys(view, published.rows), *month_keys(view, published)]
-    keys += [*player_keys(view, (row.handle for row in published.rows)), *section_keys(view)]
+    keys = [*shared_keys(view, published, counts), *player_keys(view, (row.handle for row in published.rows))]
     for found in sorted(keys):
-        if found.endswith("index.html") and "embed/" not in found:
+        if _is_named(found):
             yield "/" + found.removesuffix("index.html")
+
+
+def addresses_count(view: PoolView, published: PublishedList, counts: Counts) -> int:
+    """How many those are."""
+    shared = sum(_is_named(found) for found in shared_keys(view, published, counts))
+    return shared + counts.players * len(view.languages or ("en",))
+
+
+def _is_named(found: str) -> bool:
+    return found.endswith("index.html") and "embed/" not in found
 
 
 def folders(view: PoolView) -> Iterator[str]:
@@ -123,13 +144,12 @@ def section_keys(view: PoolView) -> Iterator[str]:
     yield from (f"{view.id}/{name}" for name in ("feed.xml", "ledger/index.json", "ledger/players.json"))
 
 
-def shared_keys(view: PoolView, published: PublishedList) -> set[str]:
-    """Everything but the pages of players and games, segments of the ledger, sitemaps and ``publication.json``."""
+def shared_keys(view: PoolView, published: PublishedList, counts: Counts) -> set[str]:
+    """Everything but the pages of players and games, the ledger's segments, and what holds the whole pool."""
     return {
-        *list_keys(view, published.rows),
-        *label_keys(view, published.rows),
+        *list_keys(view, counts),
+        *label_keys(view, counts),
         *month_keys(view, published),
-        *whole_keys(view, published.rows),
         *section_keys(view),
     }
 

@@ -205,7 +205,6 @@ class _Publication:
         self.gather = Gatherer(ctx, pool, cursor)
         rows = self._rows(states, old, dirty)
         self.gather.listed = {row.sid for row in rows}
-        self.gather.labels = set(inventory.labels_of(rows))
         if dirty.everything:
             self.gather.read_everything()
             self.present = self._stored()
@@ -223,6 +222,9 @@ class _Publication:
             loose={} if dirty.everything or old is None else dict(old.loose),
         )
         self.view = self._pool_view(new, cursor)
+        self.counts = inventory.count(self.view, rows)
+        self.counts_were = inventory.count(self.view, old.rows if old is not None else [])
+        self.gather.labels = set(self.counts.labels)
         self.gather.loose = new.loose
         # A run that broke off may have written other players' pages too, of a month's list that is gone again.
         self.every_player = dirty.everything or fresh_month
@@ -233,6 +235,7 @@ class _Publication:
             dirty.players |= _shown_otherwise(old, new)
         self.result.publication, self.result.position = new.publication, new.position
         self._write_stubs(new, old)
+        self.whole = whole
         self._write(self._pages(new, old, dirty, cursor, fresh_month, whole))
         self._check(new, old, dirty)
         self._finish(new, old, dirty)
@@ -250,9 +253,8 @@ class _Publication:
         """Pages that change because somebody they name got a page or lost it. True: the whole-pool files do too."""
         if old is None or dirty.everything:
             return True
-        were, labels_were = {row.sid for row in old.rows}, set(inventory.labels_of(old.rows))
-        are, labels_are = self.gather.listed, self.gather.labels
-        switched = (were ^ are) | (labels_were ^ labels_are)
+        were, are = {row.sid for row in old.rows}, self.gather.listed
+        switched = (were ^ are) | (self.counts_were.labels.keys() ^ self.counts.labels.keys())
         for page, names in old.loose.items():
             if self.after_crash or not switched.isdisjoint(names):
                 kind, _, rest = page.partition("#")
@@ -269,7 +271,11 @@ class _Publication:
         # What is told on the page of corrections has a page, also while it waits to be rated.
         recent = old.published_at - SLACK
         dirty.games |= {(n.club, n.game_id) for n in self.gather.notes() if n.club and n.game_id and n.at > recent}
-        return self.after_crash or bool(were - are) or self._fewer_pages(old)
+        return (
+            self.after_crash
+            or bool(were - are)
+            or not self._list_keys(self.counts_were) <= self._list_keys(self.counts)
+        )
 
     def _outbox(self) -> _Dirty:
         dirty = _Dirty()
@@ -283,18 +289,14 @@ class _Publication:
             dirty.since = min(dirty.since, body.get("since", END))
         return dirty
 
-    def _fewer_pages(self, old: PublishedList) -> bool:
-        """Whether pages of lists go, which the sitemap names."""
-        view = self.view
-        were = {*inventory.list_keys(view, old.rows), *inventory.label_keys(view, old.rows)}
-        return not were <= {*inventory.list_keys(view, self._sorted), *inventory.label_keys(view, self._sorted)}
+    def _list_keys(self, counts: inventory.Counts) -> set[str]:
+        return {*inventory.list_keys(self.view, counts), *inventory.label_keys(self.view, counts)}
 
     def _new_pages(self, new: PublishedList, old: PublishedList) -> set[str]:
         """Pages that are not there yet and that others will link to."""
         view, were = self.view, {row.handle for row in old.rows}
-        fresh = {*inventory.list_keys(view, new.rows), *inventory.label_keys(view, new.rows)}
+        fresh = self._list_keys(self.counts) - self._list_keys(self.counts_were)
         fresh |= set(inventory.player_keys(view, (row.handle for row in new.rows if row.handle not in were)))
-        fresh -= {*inventory.list_keys(view, old.rows), *inventory.label_keys(view, old.rows)}
         known = {note.month for note in old.months if note.kind == "frozen"}
         for month, (at, states) in self.months.items():
             if month not in known:
@@ -614,14 +616,12 @@ class _Publication:
             numbers, pages = changed_slices(was[variant], now[variant])
             if every or variant == MAIN:
                 numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
-            shown = [replace(self.gather.standing(row), place=place) for row, place in now[variant]]
             for number in numbers:
-                first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
-                around = (shown[first - 1] if first else None, shown[last] if last < len(shown) else None)
+                shown, around = self._lines(now[variant], number)
                 yield from site.list_pages(
                     self.site,
                     self.view,
-                    shown[first:last],
+                    shown,
                     number,
                     pages,
                     variant=variant,
@@ -631,6 +631,17 @@ class _Publication:
                     around=around,
                 )
         yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r, _ in now[MAIN][:10]])
+
+    def _lines(
+        self, placed: Sequence[tuple[ListRow, int | None]], number: int
+    ) -> tuple[list[views.Standing], tuple[views.Standing | None, views.Standing | None]]:
+        """The lines of a page of a list, and those next to it on either side."""
+        first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
+        begin = max(first - 1, 0)
+        found = [replace(self.gather.standing(row), place=place) for row, place in placed[begin : last + 1]]
+        before = found.pop(0) if first else None
+        after = found.pop() if len(found) > site.PAGE_SIZE else None
+        return found, (before, after)
 
     def _placed(self, rows: Sequence[ListRow], variant: str) -> list[tuple[ListRow, int | None]]:
         """The rows of a list in its order with their places; in a figure's list the highest first, none last."""
@@ -656,10 +667,9 @@ class _Publication:
         touched = self.gather.played_in & self.gather.labels
         for row in new.rows:
             was = before.pop(row.sid, None)
-            if dirty.everything or self.after_crash or was is None or was != row:
+            if dirty.everything or self.after_crash or was is None or _in_label(was) != _in_label(row):
                 touched |= row.state.labels.keys()
-            if was is not None and was != row:
-                touched |= was.state.labels.keys()
+                touched |= was.state.labels.keys() if was is not None else set()
         for gone in before.values():
             touched |= gone.state.labels.keys()
         members, members_were = _members(new.rows, touched), _members(old.rows if old is not None else (), touched)
@@ -673,29 +683,37 @@ class _Publication:
         kind, _, rest = label.partition(":")
         base = rest.partition(":")[0]
         ordered = self._label_order(label, rows)
-        shown = [replace(self.gather.standing(row), place=place, previous_place=None) for row, place in ordered]
-        numbers, pages = changed_slices(self._label_order(label, was), ordered)
+        numbers, pages = changed_slices(
+            [(_in_label(row), place) for row, place in self._label_order(label, was)],
+            [(_in_label(row), place) for row, place in ordered],
+        )
         numbers = list(range(1, pages + 1)) if dirty.everything or self.after_crash else sorted({1, *numbers})
         name = self.gather.club_names.get(base, base) if kind == "club" else base
         years = sorted(n.rpartition(":")[2] for n in self.gather.labels if n.startswith(f"{kind}:{base}:"))
         for number in numbers:
-            first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
+            shown, around = self._lines(ordered, number)
             page = views.LabelPage(
                 kind,  # type: ignore[arg-type]
                 rest,
                 name,
-                tuple(shown[first:last]),
+                tuple(shown),
                 games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if number == 1 and ":" not in rest else (),
                 page=number,
                 pages=pages,
                 year=rest.partition(":")[2],
                 years=tuple(years) if number == 1 else (),
-                gainers=_gainers(label, shown) if number == 1 and kind == "tournament" else (),
-                around=(shown[first - 1] if first else None, shown[last] if last < len(shown) else None),
+                gainers=self._gainers(label, rows) if number == 1 and kind == "tournament" else (),
+                around=around,
             )
             yield from site.label_pages(self.site, self.view, page)
 
-    def _label_order(self, label: str, rows: Sequence[ListRow]) -> list[tuple[ListRow, int]]:
+    def _gainers(self, label: str, rows: Sequence[ListRow]) -> tuple[views.Standing, ...]:
+        """The first of a tournament by what its games brought them."""
+        ordered = sorted(rows, key=lambda row: -row.state.labels[label][6])
+        placed = _numbered([(row, row.state.labels[label][6]) for row in ordered])
+        return tuple(self._lines(placed, 1)[0])
+
+    def _label_order(self, label: str, rows: Sequence[ListRow]) -> list[tuple[ListRow, int | None]]:
         """The players of a label with their places: by rating, in a tournament by what they did there."""
         if not label.startswith("tournament:"):
             places = lists.places(self.pool.system, {r.sid: r.state for r in rows}, [r.sid for r in rows])
@@ -726,7 +744,7 @@ class _Publication:
         ratings = [row.state.rating for row in new.rows]
         if self.view.pictures:
             yield site.picture_page(self.view, ratings)
-        yield from data.pool_sitemaps(self.site, self.pool.id, inventory.addresses_of(self.view, new))
+        yield from data.pool_sitemaps(self.site, self.pool.id, inventory.addresses_of(self.view, new, self.counts))
         if dirty.everything or cursor.games <= STATISTICS_GAMES:
             if not dirty.everything:
                 self.gather.read_everything()
@@ -812,7 +830,9 @@ class _Publication:
 
     def _check(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
         """Refuse to finish when a page that should be there was not built, or one was built that should not be."""
-        needed = inventory.shared_keys(self.view, new)
+        needed = inventory.shared_keys(self.view, new, self.counts)
+        if self.whole:
+            needed |= set(inventory.whole_keys(self.view, new.rows))
         games = set(inventory.game_keys(self.view, dirty.games))
         if dirty.everything:
             needed |= set(inventory.player_keys(self.view, (row.handle for row in new.rows))) | games
@@ -820,8 +840,8 @@ class _Publication:
                 needed = {key for key in needed if "/ledger/" not in key}
             missing, more = needed - self.kept, self.kept - needed
         else:
-            were = inventory.shared_keys(self.view, old) if old is not None else set[str]()
-            missing = (needed - were - self.kept - set(inventory.whole_keys(self.view, new.rows))) | (games - self.kept)
+            were = inventory.shared_keys(self.view, old, self.counts_were) if old is not None else set[str]()
+            missing = (needed - were - self.kept) | (games - self.kept)
             known = {row.handle for row in old.rows} if old is not None else set[str]()
             fresh = {row.handle for row in new.rows} - known
             missing |= set(inventory.player_keys(self.view, fresh)) - self.kept
@@ -839,7 +859,8 @@ class _Publication:
         ctx, pool = self.ctx, self.pool
         _renew(ctx, pool.id, self.run)
         new.pages = self.result.built
-        save_summary(ctx, pool, new, self.view)
+        sitemaps = data.sitemaps_needed(inventory.addresses_count(self.view, new, self.counts))
+        save_summary(ctx, pool, new, self.view, sitemaps)
         for page in site_pages(ctx, self.site):
             self._put_shared(page)
         self._put(data.publication_json(self.view, new.pages))
@@ -881,7 +902,10 @@ class _Publication:
             handles = {row.handle for row in new.rows}
             left = (row.handle for row in old.rows if row.handle not in handles)
             gone = set(inventory.player_keys(self.view, left))
-            gone |= inventory.shared_keys(self.view, old) - inventory.shared_keys(self.view, new)
+            needed = inventory.shared_keys(self.view, new, self.counts)
+            gone |= inventory.shared_keys(self.view, old, self.counts_were) - needed
+            if self.whole:
+                gone |= {*inventory.whole_keys(self.view, old.rows)} - {*inventory.whole_keys(self.view, new.rows)}
             gone |= self._left_by_a_crash(new)
         if gone:
             self.ctx.site.delete(sorted(gone))
@@ -891,7 +915,7 @@ class _Publication:
         """Objects of a run that broke off which nobody remembers: looked for where they can have come to be."""
         if not self.after_crash:
             return set()
-        needed = inventory.shared_keys(self.view, new)
+        needed = inventory.shared_keys(self.view, new, self.counts) | {*inventory.whole_keys(self.view, new.rows)}
         needed |= set(inventory.player_keys(self.view, (row.handle for row in new.rows)))
         found: set[str] = set()
         for folder in inventory.folders(self.view):
@@ -905,20 +929,18 @@ def _tournament_key(record: views.Record) -> tuple[int, ...]:
     return (-own, other - own, -2 * won - drawn)
 
 
-def _numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int]]:
+def _numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | None]]:
     """Places by equal keys: 1, 2, 2, 4."""
-    found: list[tuple[Line, int]] = []
+    found: list[tuple[Line, int | None]] = []
     for number, (row, key) in enumerate(rows):
         place = found[-1][1] if number and rows[number - 1][1] == key else number + 1
         found.append((row, place))
     return found
 
 
-def _gainers(label: str, lines: Sequence[views.Standing]) -> tuple[views.Standing, ...]:
-    """The first of a tournament by what its games brought them."""
-    ordered = sorted(lines, key=lambda line: -line.labels[label][6])
-    placed = _numbered([(line, line.labels[label][6]) for line in ordered])
-    return tuple(replace(line, place=place) for line, place in placed[: site.PAGE_SIZE])
+def _in_label(row: ListRow) -> tuple[object, ...]:
+    """What a row shows in the list of a club, group, tournament or year: not its place in the whole list."""
+    return (row.sid, row.handle, row.name, row.state, row.variant == "inactive")
 
 
 def _members(rows: Iterable[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
@@ -981,10 +1003,9 @@ def _summary_key(pool: str) -> str:
     return f"published/{pool}/summary"
 
 
-def save_summary(ctx: Context, pool: Pool, new: PublishedList, view: views.PoolView) -> None:
+def save_summary(ctx: Context, pool: Pool, new: PublishedList, view: views.PoolView, sitemaps: int) -> None:
     """What the home page says of a pool."""
     leaders = [row for row in new.rows if row.variant == MAIN][:3]
-    sitemaps = data.sitemaps_needed(sum(1 for _ in inventory.addresses_of(view, new)))
     body = msgspec.json.encode(
         {
             "players": view.players,
