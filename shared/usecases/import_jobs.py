@@ -133,8 +133,9 @@ def upload(ctx: Context, pool: Pool, club: str, size: int, options: Options) -> 
     """Where to send a larger file: 201 with a form that only takes this file, once begun within the hour.
 
     Raises:
-        Problem: 413 above 12 MB.
+        Problem: 413 above 12 MB; 422 ``no-imports``.
     """
+    importing.require_columns(pool)
     if size > MAX_BYTES:
         detail = f"The file has {size:,} bytes; at most {MAX_BYTES:,} can be read."
         wrong = [BadField("bytes", "too-large-bytes", detail)]

@@ -236,8 +236,8 @@ class _Planner:
             result["teams"] = [[name(text) for text in side] for side in result["teams"]]
         else:
             result["players"] = [name(text) for text in result["players"]]
-        if self.pool.system.name == "bridier" and result.get("winner"):
-            result["winner"] = name(result["winner"])
+            if result.get("winner"):  # where there are no teams, a player
+                result["winner"] = name(result["winner"])
         game["result"] = result
         sitting = seats(game)
         for seat, handle in enumerate(sitting):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from shared.imports import (
     COLUMNS,
+    LAYOUTS,
     CellError,
     Forfeits,
     ImportFileError,
@@ -70,10 +71,18 @@ def read(pool: Pool, data: bytes, options: Options) -> ImportReading:
     Raises:
         Problem: 413 with the limit, 422 with every reason why the file as a whole cannot be read.
     """
+    require_columns(pool)
     try:
         return reading_of(pool, table_of(data, options), options)
     except ImportFileError as error:
         raise unreadable(error) from None
+
+
+def require_columns(pool: Pool) -> None:
+    """Raise 422 where no columns are known for the games of a pool's rule system: they are sent one by one."""
+    if pool.system.name not in LAYOUTS:
+        message = "There are no files for the rules of this pool; send its games one by one."
+        raise invalid([BadField("pool", "no-imports", message)])
 
 
 def table_of(data: bytes, options: Options) -> Table:
