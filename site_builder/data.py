@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -207,10 +208,16 @@ def fold(text: str) -> str:
     return bare.lower().translate(_LETTERS)
 
 
-def shards_of(player: Person) -> set[str]:
+def shards_of(player: Person) -> frozenset[str]:
     """Which search files a player is in: one per first letter of a word of the name, and of the handle."""
-    words = [*re.split(r"[\s-]+", fold(player.name)), player.handle or ""]
-    return {word[0] if re.match(r"[a-z0-9]", word) else "other" for word in words if word}
+    return _shards(player.name, player.handle or "")
+
+
+@lru_cache(maxsize=131_072)
+def _shards(name: str, handle: str) -> frozenset[str]:
+    """Asked of every player several times a run."""
+    words = [*re.split(r"[\s-]+", fold(name)), handle]
+    return frozenset(word[0] if re.match(r"[a-z0-9]", word) else "other" for word in words if word)
 
 
 def search_pages(pool: PoolView, players: Iterable[Person]) -> Iterator[Page]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Literal
 
 from shared.ratings.base import PlayerState, RuleSystem, Settings
@@ -29,11 +30,17 @@ def ordered(
         named: server-made id → (name, handle).
     """
 
-    def key(sid: str) -> tuple[object, ...]:
+    def among_equals(sid: str) -> tuple[object, ...]:
         name, handle = named.get(sid, (sid, sid))
-        return (system.order_key(states[sid]), collate(name), handle)
+        return (collate(name), handle)
 
-    return sorted(states, key=key)
+    keys = {sid: system.order_key(state) for sid, state in states.items()}
+    order: list[str] = []
+    # A name is collated only where the system's order leaves a choice: that takes longer than all the rest.
+    for _, group in groupby(sorted(states, key=keys.__getitem__), key=keys.__getitem__):
+        equals = list(group)
+        order += sorted(equals, key=among_equals) if len(equals) > 1 else equals
+    return order
 
 
 def places(system: RuleSystem, states: Mapping[str, PlayerState], order: Sequence[str]) -> dict[str, int]:

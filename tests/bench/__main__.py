@@ -58,7 +58,7 @@ def main() -> int:
         command = [sys.executable, "-m", "tests.bench", "--one", name, *(f"--{s}" for s in [size] if s != "usual")]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
-            print(f"\n{SECTIONS[name]}\n  could not be measured (see above)")
+            print(f"\n{SECTIONS[name]}\n  could not be measured: ended with {done.returncode}")
             missed += 1
             continue
         lines = [Line(**entry) for entry in json.loads(done.stdout.strip().splitlines()[-1])]
