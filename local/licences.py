@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "docs" / "licences.md"
@@ -30,7 +31,7 @@ def locked() -> list[tuple[str, str]]:
 def licence(package: str) -> tuple[str, str]:
     """(licence, home page) as the package says."""
     try:
-        found = metadata(package)
+        found: Any = metadata(package)  # a message of headers, which its type does not say
     except PackageNotFoundError:
         return "not installed on this system", ""
     named = found.get("License-Expression") or ", ".join(

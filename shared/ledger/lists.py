@@ -61,8 +61,8 @@ def why_apart(state: PlayerState, settings: Settings, today: int) -> Apart | Non
 
     Args:
         settings: the newest. ``minimum_games`` are needed to be listed; where the rules know ``hide_after_days``, a
-            player leaves the list when his last rated game was more days ago, and is back with the next one. Who carried
-            a rating over and has not played yet is not late.
+            player leaves the list when his last rated game was more days ago, and is back with the next one. Who
+            carried a rating over and has not played yet is not late.
         today: day (ordinal) in the pool's zone.
     """
     if state.games < settings.minimum_games:
