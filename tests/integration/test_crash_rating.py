@@ -246,6 +246,33 @@ def test_an_old_cursor_is_told_so() -> None:
             store.read_all_states(ladder.ctx.table, "p", old)
 
 
+@pytest.mark.parametrize("name", [n for n in SCENES if "generation" in n or n in ("new-rules", "rebuild")])
+def test_a_run_that_was_taken_for_dead_goes_on_and_does_no_harm(name: str) -> None:
+    """It sleeps before one of its writes; another run takes over, is done, and more is rated; then it wakes up."""
+    scene, limits = SCENES[name]
+    with small_steps(TRANSACTION_ITEMS=12, **limits):
+        whole = scene()
+        whole.rate()
+        for number in range(1, 100):
+            ladder = scene()
+            writes = 0
+
+            def sleep(call: str, _: Mapping[str, Any], ladder: Ladder = ladder, number: int = number) -> None:
+                nonlocal writes
+                writes += call in WRITES
+                if writes == number:
+                    ladder.calls.before = None
+                    ladder.rate()
+
+            ladder.calls.before = sleep
+            ladder.rate()
+            audit(ladder)
+            assert ladder.cursor().hash == whole.cursor().hash
+            if ladder.calls.before is not None:
+                break
+        assert 5 < number < 99
+
+
 # -- what is not the rater -------------------------------------------------------------------------------------------
 def test_freezing_dies_and_is_done_again() -> None:
     def act(ladder: Ladder) -> list[str]:

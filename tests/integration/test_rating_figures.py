@@ -259,6 +259,20 @@ def test_a_start_carried_over_after_he_left_the_ranking(ladder: Ladder) -> None:
     assert (ladder.points()["g"], ladder.points()["h"]) == (1500.0, 1500.0)
 
 
+def test_who_carried_a_rating_over_after_a_checkpoint_stands_in_it(ladder: Ladder) -> None:
+    """The start was appended; a late result is folded from a checkpoint that was made before it."""
+    ladder.submit(spades("june", "ac-bd", "2026-06-20 20:00"))
+    ladder.submit(spades("july", "ac-bd", "2026-07-18 20:00"))
+    ladder.rate()
+    ladder.start("h", {"rating": 1700, "games": 80})
+    ladder.rate()
+    audit(ladder)
+    ladder.submit(spades("late", "ah-bd", "2026-07-10 20:00"))
+    assert ladder.rate().replays == 1
+    audit(ladder)
+    assert ladder.points()["h"] > 1700
+
+
 # -- held, not blocking ----------------------------------------------------------------------------------------------
 def test_a_game_whose_player_was_merged_into_his_opponent_is_held(ladder: Ladder) -> None:
     for draft in (X, Y, Z, spades("w", "ef-gh", "2026-07-12 20:00")):
@@ -327,26 +341,21 @@ def test_a_held_game_with_rated_quits_survives_replays_behind_its_start(ladder: 
 def test_a_game_that_begins_at_a_closing_comes_back_with_the_rules(ladder: Ladder) -> None:
     """Held before the pool's first rules; they then hold from that very instant, the first of a month."""
     first = at("2026-06-30T22:00+00:00")
-    for number in range(4):
-        ladder.submit(spades(f"before{number}", "ac-bd", first - (4 - number) * DAY))
+    ladder.start("h", {"rating": 1700, "games": 80})
+    ladder.leave("h", first - 20 * DAY)
+    ladder.submit(spades("before", "ac-bd", first - DAY))
     ladder.submit(spades("g", "ab-ef", first + HOUR, minutes=60))
     ladder.rate()
     ladder.open_pool(rules=[{"from": "2026-07-02"}])
     ladder.rate()
     audit(ladder)
-    assert ladder.cursor().held == 5
-    ladder.open_pool(rules=[{"from": "2026-01-01"}, {"from": "2026-07-02", "k": 30}])
-    ladder.rate()
-    ladder.open_pool(rules=[{"from": "2026-01-01", "k": 25}, {"from": "2026-07-02"}])
+    assert ladder.cursor().held == 2
+    assert [mark.at for mark in store.read_index(ladder.ctx.table, "p").checkpoints] == [first]
+    ladder.open_pool(rules=[{"from": "2026-07-01"}])
     ladder.rate()
     audit(ladder)
-    with small_steps(CHECKPOINT_SPACING=1):
-        ladder.merge("e", "a")
-        ladder.rate()
-        assert ladder.cursor().held == 1, "it is his own partner's opponent now"
-        ladder.open_pool(rules=[{"from": "2026-01-01"}, {"from": "2026-07-01", "k": 40}])
-        ladder.rate()
-        audit(ladder)
+    assert ladder.cursor().held == 1
+    assert ladder.points()["a"] == 1525.0
 
 
 def test_an_unexpected_error_on_one_pool_is_reported_and_the_others_go_on(ladder: Ladder) -> None:
