@@ -668,7 +668,7 @@ class _Batch:
         if row.game is not None:
             self.touched_games.add((row.game.club, row.game.game_id))
             self.games += row.kind == FINISH
-        self.since = min(self.since, row.at)
+        self.since = min(self.since, instant_of(row.order))
 
     def tell_anew(self, row: Rated) -> None:
         """A row that is there already, with the new content of its game."""
@@ -1152,7 +1152,8 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     _journal(run, draft, events, replay, moved)
     closing: list[Operation] = [_index_operation(run, index, new, checkpoints)]
     if players or games or due != cursor.closed_until:
-        since = min([r.at for r in changed], default=END)
+        # By its order and not its time: a rating carried over stands before everything, whenever it was accepted.
+        since = min([instant_of(r.order) for r in changed], default=END)
         closing.append(outbox_entry(run, moved, players, games, since))
     run.result.replays += 1
     removals: list[Operation] = [ledger.removal(pool.id, e) for e in events]
