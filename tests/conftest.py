@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from local.emulator import Emulator
 from local.inprocess import System
 from local.testing import ServedProcess
+
+# Handlers read it once, when they are imported; whichever test imports them first.
+os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Clubladder/tests")
 
 
 @pytest.fixture
