@@ -271,7 +271,7 @@ def expect(pool: Pool, events: Sequence[Event], closed_until: int | None) -> Exp
     return expected
 
 
-def audit(ladder: Ladder, pool_id: str = "p", *, settled: bool = True, pages: bool = True) -> Expected:
+def audit(ladder: Ladder, pool_id: str = "p", *, settled: bool = True) -> Expected:
     """Everything stored of a pool equals a fold of its ledger, to the bit. Returns that fold."""
     ladder_pool = ladder.pool(pool_id)
     items = ladder.items()
@@ -362,33 +362,3 @@ def _audit_checkpoints(ladder: Ladder, pool: Pool, cursor: store.Cursor, expecte
         late = set(there) - set(states)
         assert {sid: there[sid] for sid in states} == states
         assert late <= {order.split("!")[1] for order in carried}, "only a carried-over rating may come in later"
-
-
-def final_games(ladder: Ladder, pool: str = "p") -> list[GameDraft]:
-    """The games that count in the end, as a club would have sent them had it known."""
-    found: list[GameDraft] = []
-    system = ladder.pool(pool).system
-    for (pk, _), item in sorted(ladder.items().items()):
-        if not pk.startswith(f"GAME#{pool}#"):
-            continue
-        stored = games.from_item(item)
-        if stored.game.void:
-            continue
-        game = stored.game
-        content = system.as_submitted(system.translate(game.content, lambda sid: sid.removeprefix("sid-")))
-        found.append(
-            GameDraft(
-                game_id=game.game_id,
-                started_at=game.started_at,
-                finished_at=game.finished_at,
-                rated=game.rated,
-                group=game.group,
-                tournament=game.tournament,
-                round=game.round,
-                sequence=game.sequence,
-                result=content if game.finished_at is not None else None,
-                line_up=content if game.finished_at is None else None,
-                distinct=True,
-            )
-        )
-    return found

@@ -70,7 +70,7 @@ def real(any_system: System) -> Ladder:
 @pytest.mark.parametrize("rules", SYSTEMS)
 def test_on_both_stores(real: Ladder, rules: str) -> None:
     with small_steps(IN_PLACE=40):
-        history = run(real, rules, 7, 22)
+        history = run(real, rules, 7, 15)
         retell(history, "q")
         audit(real, "q")
     assert real.cursor("q").hash == real.cursor("p").hash
