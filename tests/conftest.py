@@ -12,7 +12,7 @@ from local.inprocess import System
 from local.testing import ServedProcess
 
 # Handlers read it once, when they are imported; whichever test imports them first.
-os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Clubladder/tests")
+os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Clubladder/stack")
 
 
 @pytest.fixture
