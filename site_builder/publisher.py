@@ -380,11 +380,9 @@ class _Publication:
     def _variant(self, state: PlayerState, at: int) -> str:
         """In which list a player stands at an instant, by the pool's stated rules."""
         settings = self.pool.settings
-        if state.games < settings.minimum_games:
-            return "unlisted"
-        hide = getattr(settings, "hide_after_days", None)
-        if hide is not None and at - (state.last_played or at) > hide * 86_400 * MICROSECONDS:
-            return "inactive"
+        today = calendar.day_of(at, self.pool.time_zone).toordinal()
+        if (apart := lists.why_apart(state, settings, today)) is not None:
+            return apart
         if self.pool.system.figures(state, settings).get("class") == "new":
             return "new"
         return MAIN
