@@ -11,8 +11,9 @@ from local.emulator import Emulator
 from local.inprocess import System
 from local.testing import ServedProcess
 
-# Handlers read it once, when they are imported; whichever test imports them first.
+# Handlers read these once, when they are imported; whichever test imports them first.
 os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Clubladder/stack")
+os.environ.setdefault("POWERTOOLS_SERVICE_NAME", "tests")
 
 
 @pytest.fixture
