@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from local import schedules, template
+from local import emulator, schedules, template
 from local.inprocess import stream_event
 from local.system import http_event, publish_event
 
@@ -56,3 +59,18 @@ def test_events_have_the_form_of_the_examples() -> None:
     assert request["headers"] == {"x-y": "z"}
     assert stream_event(["INBOX#p#0"])["Records"][0]["dynamodb"]["Keys"]["pk"] == {"S": "INBOX#p#0"}
     assert publish_event(["p"])["Records"][0]["body"] == '{"pool": "p"}'
+
+
+def test_the_emulator_works_in_memory_only_where_there_is_plenty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = [emulator.PLENTY]
+    monkeypatch.setattr(emulator.shutil, "disk_usage", lambda _: SimpleNamespace(free=free[0]))
+    monkeypatch.delenv("TMPDIR", raising=False)
+    assert emulator.working_place(tmp_path) == str(tmp_path)
+    assert emulator.working_place(tmp_path / "missing") is None
+    monkeypatch.setenv("TMPDIR", "/elsewhere")
+    assert emulator.working_place(tmp_path) is None
+    monkeypatch.delenv("TMPDIR")
+    free[0] -= 1
+    assert emulator.working_place(tmp_path) is None
