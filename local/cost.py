@@ -160,11 +160,11 @@ class Counting(System):
 
     def _start(self) -> None:
         self.used = {}
-        events = inprocess._session().events
+        session, _ = inprocess._session(on_moto=self.endpoint is None)
         hooks = [("provide-client-params", self._before), ("after-call", self._after)]
         for name, hook in hooks:
-            events.register(name, hook)
-            self._stack.callback(events.unregister, name, hook)
+            session.register(name, hook)
+            self._stack.callback(session.unregister, name, hook)
         super()._start()
 
     def _before(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 import boto3
+import botocore.session
 
 from local import schedules, settling, template
 from local.emulator import REGION
@@ -115,7 +116,7 @@ class System:
         else:
             os.environ["AWS_ENDPOINT_URL"] = self.endpoint
         self._stack.callback(setattr, boto3, "DEFAULT_SESSION", boto3.DEFAULT_SESSION)
-        boto3.DEFAULT_SESSION = _session()
+        session, boto3.DEFAULT_SESSION = _session(on_moto=self.endpoint is None)
         self.dynamodb: Any = boto3.client("dynamodb")
         self.s3: Any = boto3.client("s3")
         self.sqs: Any = boto3.client("sqs")
@@ -123,6 +124,10 @@ class System:
         for function in template.of_type(self.template, "AWS::Serverless::Function"):
             os.environ.update(template.environment(self.template, function, self.names))
         os.environ["POWERTOOLS_LOG_LEVEL"] = "WARNING"
+        from shared.usecases import bootstrap
+
+        self._stack.callback(setattr, bootstrap, "_session", bootstrap._session)
+        bootstrap._session = lambda: session  # type: ignore[assignment]
         self._forget_context()
         self._stack.callback(self._forget_context)
         self._install_admin_key()
@@ -348,14 +353,15 @@ def stream_event(partitions: Iterable[str]) -> dict[str, Any]:
 
 
 @cache
-def _session() -> Any:
-    """One session for all systems of a process, since it keeps what it read of the services' models: 0.3 s each time.
+def _session(*, on_moto: bool) -> Any:  # noqa: ARG001 - one of each kind
+    """One session for all systems of a kind, botocore's and boto3's around it: it keeps the services' models, 0.3 s.
 
-    Its clients' messages are not held back: nobody waits here.
+    Two kinds, as only one made after moto is imported reaches moto. Its clients' messages are not held back: nobody
+    waits here.
     """
-    session: Any = boto3.Session()
-    session.events.register("provide-client-params.sqs.SendMessage", _without_delay)
-    return session
+    session: Any = botocore.session.get_session()
+    session.register("provide-client-params.sqs.SendMessage", _without_delay)
+    return session, boto3.Session(botocore_session=session)
 
 
 def _without_delay(params: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shared.ratings import register, rule_system
+from shared.ratings import _registered, rule_system
 from site_builder import data, site
 from site_builder.assets import asset_pages
 from site_builder.views import (
@@ -260,7 +260,7 @@ def test_a_pool_without_games_renders(tmp_path: Path) -> None:
         assert len(list(pages)) >= 2
 
 
-def test_another_rule_system_needs_two_templates_only(tmp_path: Path) -> None:
+def test_another_rule_system_needs_two_templates_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Fake:
         """Whole points, nothing else; borrows the arithmetic of another system."""
 
@@ -272,13 +272,14 @@ def test_another_rule_system_needs_two_templates_only(tmp_path: Path) -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(rule_system("spades"), name)
 
-    register(Fake())  # type: ignore[arg-type]
+    monkeypatch.setitem(_registered, "fake", Fake())
     (tmp_path / "rules").mkdir()
     (tmp_path / "calculator").mkdir()
     (tmp_path / "rules" / "fake.html").write_text(
         "{% macro name() %}Fake{% endmacro %}{% macro rules(s) %}Win.{% endmacro %}"
     )
     (tmp_path / "calculator" / "fake.html").write_text("<p>Two and two</p>")
+    monkeypatch.setattr(site, "TEMPLATES", list(site.TEMPLATES))
     site.add_templates(str(tmp_path))
     world = fixture.World("fakes", "Fakes", "fake", {}, 6, 40, False)
     texts = {p.path: p.body.decode() for p in world.pages(few=True) if p.path.endswith(".html")}
