@@ -17,6 +17,7 @@ from shared.ratings.base import (
     Moment,
     Normalised,
     Outcome,
+    Player,
     PlayerState,
     Rating,
     RuleError,
@@ -34,8 +35,8 @@ class EloSettings(BaseSettings):
 class EloLineUp(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    white: str
-    black: str
+    white: Player
+    black: Player
 
 
 class EloResult(EloLineUp):

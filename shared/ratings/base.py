@@ -17,14 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Rating = tuple[int, int]
 Content = dict[str, Any]
 """A normalised `result` or `line_up`: plain JSON values in one canonical form, keys sorted by the system's own code."""
+
+Player = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(str.lower)]
+"""A player's handle in a model at the door. Its case is folded there, before anything is compared or sorted by it."""
 
 MILLION = 1_000_000
 MICROSECONDS = 1_000_000

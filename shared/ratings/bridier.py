@@ -40,6 +40,7 @@ from shared.ratings.base import (
     Outcome,
     PlainBatch,
     PlainResult,
+    Player,
     PlayerState,
     Rating,
     RuleError,
@@ -136,7 +137,6 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-Player = Annotated[str, Field(min_length=1, max_length=80)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_parse_instant)]
 Day = Annotated[date, BeforeValidator(_parse_day)]
 _Players = Annotated[list[Player], Field(min_length=2, max_length=MOST_PLAYERS)]

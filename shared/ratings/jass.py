@@ -46,6 +46,7 @@ from shared.ratings.base import (
     Outcome,
     PlainBatch,
     PlainResult,
+    Player,
     PlayerState,
     Rating,
     RuleError,
@@ -210,7 +211,6 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-Player = Annotated[str, Field(min_length=1, max_length=80)]
 TeamName = Literal["team1", "team2"]
 _Team = Annotated[list[Player], Field(min_length=2, max_length=2)]
 _Teams = Annotated[list[_Team], Field(min_length=2, max_length=2)]

@@ -27,7 +27,6 @@ from pydantic import (
     Discriminator,
     Field,
     PlainSerializer,
-    StringConstraints,
     Tag,
 )
 
@@ -47,6 +46,7 @@ from shared.ratings.base import (
     Outcome,
     PlainBatch,
     PlainResult,
+    Player,
     PlayerState,
     Rating,
     RuleError,
@@ -92,7 +92,6 @@ def _iso(at: object) -> object:
 
 _AS_IS = PlainSerializer(lambda k: k, return_type=int | float)
 """Whole numbers stay whole in JSON: 25, not 25.0."""
-Player = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Instant = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_iso)]
 K = Annotated[float, Field(gt=0, le=MAXIMUM_K, allow_inf_nan=False), AfterValidator(_four_decimals), _AS_IS]
 

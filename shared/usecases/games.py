@@ -256,7 +256,7 @@ def check(
     below = "line_up" if draft.result is None else "result"
     raw = draft.line_up if draft.result is None else draft.result
     normal = parse_content(system, raw, below, settings, started, finished, live)
-    content = system.translate(normal.content, str.lower)
+    content = normal.content
     mentioned = system.mentioned(content)
     if missing := [k for h in mentioned if (k := keys.handle(h)) not in found and k not in asked]:
         found = {**found, **ctx.table.batch_get(missing)}

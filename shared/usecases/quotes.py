@@ -31,7 +31,7 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
         parsed = parse_content(system, dict(body), "line_up", pool.settings, 0, None, None)
     except Problem as problem:  # the body is the line-up, so paths in it begin there
         raise replace(problem, errors=[replace(e, field=_own_path(e.field)) for e in problem.errors]) from None
-    content = system.translate(parsed.content, str.lower)
+    content = parsed.content
     handles = system.players(content)
     found = people.resolve(ctx.table, handles)
     unknown = [h for h in handles if h not in found]
