@@ -239,6 +239,13 @@ def test_a_win_that_loses_points_explains_itself() -> None:
     assert text.count("<section") == 2, "partners whom the same words explain stand together"
 
 
+def test_games_brought_along_make_the_record_add_up() -> None:
+    line = standing(1, 1510, games=133, won=31, drawn=4, lost=34)
+    assert "31 won, 4 drawn, 34 lost, 64 brought along" in html(site.player_pages(SITE, POOL, PlayerPage(line)))
+    line = standing(1, 1510, games=69, won=31, drawn=4, lost=34)
+    assert "brought along" not in html(site.player_pages(SITE, POOL, PlayerPage(line)))
+
+
 def test_an_erased_player_has_no_link() -> None:
     gone = HistoryLine(0, "game", (1500 * MILLION, 0), (1510 * MILLION, 0), "bern", "g1", 1, opponents=(Person(None),))
     text = html(site.player_pages(SITE, POOL, PlayerPage(standing(1, 1510), history=(gone,))))
