@@ -292,18 +292,20 @@ class _Publication:
     def _list_keys(self, counts: inventory.Counts) -> set[str]:
         return {*inventory.list_keys(self.view, counts), *inventory.label_keys(self.view, counts)}
 
-    def _new_pages(self, new: PublishedList, old: PublishedList) -> set[str]:
+    def _new_pages(self, new: PublishedList, old: PublishedList | None) -> set[str]:
         """Pages that are not there yet and that others will link to."""
-        view, were = self.view, {row.handle for row in old.rows}
-        fresh = self._list_keys(self.counts) - self._list_keys(self.counts_were)
+        view, were = self.view, {row.handle for row in old.rows} if old is not None else set[str]()
+        fresh = self._list_keys(self.counts)
+        fresh |= set(inventory.section_keys(view)) if old is None else set()
+        fresh -= self._list_keys(self.counts_were) if old is not None else set()
         fresh |= set(inventory.player_keys(view, (row.handle for row in new.rows if row.handle not in were)))
-        known = {note.month for note in old.months if note.kind == "frozen"}
+        known = {note.month for note in old.months if note.kind == "frozen"} if old is not None else set[str]()
         for month, (at, states) in self.months.items():
             if month not in known:
                 frozen = closing.frozen_states(self.ctx, self.pool.id, month)
                 shown = frozen if frozen is not None and closing.is_frozen(self.pool, at) else states
                 fresh |= set(inventory.month_pages(view, month, len(shown)))
-        return {key for key in fresh if key.endswith(".html")}
+        return {key for key in fresh if key.endswith(".html") and "embed/" not in key}
 
     # -- the list ------------------------------------------------------------------------------------------------
     def _states(
@@ -791,18 +793,19 @@ class _Publication:
 
     # -- writing -------------------------------------------------------------------------------------------------
     def _write_stubs(self, new: PublishedList, old: PublishedList | None) -> None:
-        """Pages link to each other in circles, so new ones are there first and have their content afterwards.
-
-        Before a pool is published for the first time, nothing leads to it.
-        """
-        if old is None:
-            return
+        """Pages link to each other in circles, so new ones are there first and have their content afterwards."""
         for path in sorted(self._new_pages(new, old)):
             there = path in self.present if self.present is not None else self.ctx.site.etag(path) is not None
             if not there:
-                page = site.stub_page(self.site, self.view, path)
-                self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
-                self.result.written += 1
+                self._put_early(site.stub_page(self.site, self.view, path))
+        if old is None:
+            # Linked from every page, and known only after all of them.
+            for page in (*site.feed_pages(self.site, self.view, ()), data.standings_csv(self.view, ())):
+                self._put_early(page)
+
+    def _put_early(self, page: views.Page) -> None:
+        self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
+        self.result.written += 1
 
     def _write(self, pages: Iterable[views.Page]) -> None:
         _renew(self.ctx, self.pool.id, self.run)

@@ -255,6 +255,8 @@ def home_pages(site: SiteView) -> Iterator[Page]:
         text = words(language)
         pools = []
         for summary in site.pools:
+            if not summary.sitemaps:
+                continue  # opened, and its pages are not there yet
             shown = language if language in summary.languages else next(iter(summary.languages), "en")
             pool = PoolView(
                 summary.id,
@@ -558,7 +560,7 @@ def stub_page(site: SiteView, pool: PoolView, path: str) -> Page:
     roots = [Addresses(pool, language).pool.removeprefix("/") for language in _languages(pool)]
     root = next(root for root in roots if path.startswith(root))
     below = path.removeprefix(root).removesuffix("index.html")
-    pages = _pool_pages(site, pool, "stub.html", lambda to: to.pool + below, lambda *_: {})
+    pages = _pool_pages(site, pool, "stub.html", lambda to: to.pool + below, lambda *_: {"alternates": ()})
     return next(page for page in pages if page.path == path)
 
 

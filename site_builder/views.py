@@ -53,7 +53,7 @@ class PoolSummary:
     time_zone: str = "UTC"
     leaders: tuple[Standing, ...] = ()
     """The first three of the list, or fewer."""
-    sitemaps: int = 0
+    sitemaps: int = 1
     """How many files its addresses fill."""
 
 

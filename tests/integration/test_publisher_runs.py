@@ -136,6 +136,25 @@ def test_a_crash_after_any_upload_leaves_no_broken_link(ladder: Ladder, bucket: 
         assert differences(_timeless(bucket.objects), _timeless(whole)) == []
 
 
+def test_a_crash_of_the_first_publication_leaves_no_broken_link(ladder: Ladder, bucket: MemoryBucket) -> None:
+    whole = set(bucket.objects)
+    for last in itertools.count(1, 7):
+        bucket.objects.clear()
+        ladder.ctx.data.delete([published.list_key("p"), "published/p/summary"])
+        publisher.publish_site(ladder.ctx)
+        bucket.calls.after = _killed_at(last)
+        try:
+            publisher.publish(ladder.ctx, "p")
+        except Killed:
+            assert sorted(links(bucket.objects)) == [], f"after upload {last}"
+            ladder.now += publisher.LEASE + 1
+        else:
+            break
+    assert last > len(whole)
+    assert sorted(links(bucket.objects)) == []
+    assert {*bucket.objects} - {key for key in bucket.objects if key.startswith("assets/")} == whole
+
+
 def _killed_at(number: int) -> Any:
     count = itertools.count(1)
 
