@@ -13,7 +13,7 @@ from shared.ledger.explain import changes_of, rated_game, translate_players
 from shared.ledger.fold import Rated
 from shared.ledger.order import CLOSING, KINDS, instant_of
 from shared.ledger.rules import in_force
-from shared.ratings.base import FINISH, QUIT, PlayerState, Rating
+from shared.ratings.base import FINISH, PlayerState, Rating
 from shared.store import clubs as club_store
 from shared.store import keys, people
 from shared.store import notes as note_store
@@ -219,7 +219,7 @@ class Gatherer:
         own, others = _around(game.content, sid) if game is not None else ([], [])
         return views.HistoryLine(
             at=row.at,
-            kind=KINDS[row.kind],  # type: ignore[arg-type]
+            kind=change["kind"],
             before=self._before(row, sid),
             after=(after[1], after[2]),
             club=game.club if game is not None else None,
@@ -432,7 +432,7 @@ class Gatherer:
         return [
             views.GameChange(
                 player=sid,
-                kind="quit" if row.kind == QUIT else "game",
+                kind=by_player[sid]["kind"],
                 before=self._before(row, sid),
                 after=(rating, index),
                 score=score,

@@ -10,7 +10,7 @@ import msgspec
 from shared.ledger.fold import Rated, settings_since
 from shared.ledger.order import CLOSING, KINDS, RESET, START, iso
 from shared.ledger.rules import DatedRules
-from shared.ratings.base import FINISH, QUIT, Game, Moment, PlayerState, RuleSystem
+from shared.ratings.base import FINISH, QUIT, Game, LiveSystem, Moment, PlayerState, RuleSystem
 
 Change = dict[str, Any]
 """``{"player", "at", "kind", "before", "after", "change", "explanation"}``, players as server-made ids."""
@@ -30,6 +30,7 @@ def changes_of(system: RuleSystem, rules: Sequence[DatedRules], row: Rated) -> l
     game = rated_game(system, row)
     before: dict[str, tuple[int, int]] = {}
     explained: Mapping[str, dict[str, Any]] = {}
+    kinds: Mapping[str, str] = {}
     if game is not None:
         players = system.players(game.content)
         start = {p: (r[0], r[1]) for p, r in zip(players, row.start, strict=True)}
@@ -38,6 +39,10 @@ def changes_of(system: RuleSystem, rules: Sequence[DatedRules], row: Rated) -> l
         moment = Moment(row.at, QUIT if row.kind == QUIT else FINISH, row.number)
         explained = system.explain(game, moment, start, now, settings)
         rules_note = {"rules_from": iso(row.rules)}
+        if row.kind == QUIT and isinstance(system, LiveSystem):
+            # A quit can settle a game, and then the others' game is rated at that moment too.
+            quitter = system.quits(game, settings)[row.number].player
+            kinds = {player: KINDS[QUIT if player == quitter else FINISH] for player in players}
     else:
         for (player, *_), b in zip(row.after, row.before, strict=False):
             before[player] = (b[0], b[1])
@@ -56,7 +61,7 @@ def changes_of(system: RuleSystem, rules: Sequence[DatedRules], row: Rated) -> l
             {
                 "player": player,
                 "at": iso(row.at),
-                "kind": KINDS[row.kind],
+                "kind": kinds.get(player, KINDS[row.kind]),
                 "score": score,
                 "before": system.present(*before[player]),
                 "after": system.present(*after),

@@ -53,14 +53,12 @@ class Door:
     """(club, game id) of the open rated games he sits in."""
     regular_games: int = 0
     """Finished unrated games."""
-    left_at: int | None = None
-    """When he last left the ranking."""
-    back_at: int | None = None
-    """When he joined it again since; None: he has not."""
+    away: list[tuple[int, int | None]] = field(default_factory=list)
+    """(when he left the ranking, when he joined it again or None), every time: late results ask for old ones too."""
 
     def off(self, at: int) -> bool:
         """Whether he had left the ranking at an instant."""
-        return self.left_at is not None and self.left_at <= at and (self.back_at is None or at < self.back_at)
+        return any(left <= at and (back is None or at < back) for left, back in self.away)
 
 
 def has_door(pool: Pool) -> bool:
@@ -80,9 +78,7 @@ def door_of(items: Iterable[Mapping[str, Any]]) -> Door:
                 club, game_id = name.removeprefix(OPEN).split(":")
                 door.open_games.append((club, game_id))
         door.regular_games += item.get("regular_games", 0)
-        left = item.get("left_at")
-        if left is not None and (door.left_at is None or left > door.left_at):
-            door.left_at, door.back_at = left, item.get("back_at")
+        door.away += [(left, back) for left, back in item.get("away", ())]
     return door
 
 
@@ -120,9 +116,7 @@ def bans_of(pool: Pool, door: Door) -> list[Ban]:
     found = [
         Ban(at, at + settings_at(pool, started).quit_ban_minutes * 60 * MICROSECONDS) for at, started in door.quits
     ]
-    if door.left_at is not None:
-        found.append(Ban(door.left_at, opt_out_end(pool, door.left_at)))
-    return found
+    return found + [Ban(left, opt_out_end(pool, left)) for left, _ in door.away]
 
 
 # -- new games -----------------------------------------------------------------------------------------------------
@@ -288,9 +282,9 @@ def with_leavers(
     seats = [by_sid[sid] for sid in pool.system.players(game.content)]
     warnings: list[dict[str, str]] = []
     for handle, door in doors(ctx, pool, seats, ahead).items():
-        if door.left_at is None or not game.started_at < door.left_at <= finished:
-            continue
-        changed = leave(pool, game, by_sid, handle, door.left_at)
+        # The first counts; whoever left in the middle of a game has quit it then.
+        at = min((left for left, _ in door.away if game.started_at < left <= finished), default=None)
+        changed = leave(pool, game, by_sid, handle, at) if at is not None else game
         if changed is not game:
             game = changed
             text = f"{handle} left the ranking during this game, which counts as quitting it."

@@ -223,19 +223,20 @@ def set_rank_me(ctx: Context, pool: Pool, person: Person, on: bool, at: int | No
     refuse_merged(ctx, person)
     for _ in range(ATTEMPTS):
         item = _door(ctx, person.handle, pool)
-        if item.get("rank_me") is on and (at is None or item.get("rank_me_at") == at):
+        away = [(left, back) for left, back in item.get("away", ())]
+        told = {back if on else left for left, back in away}
+        if when in told or (item.get("rank_me") is on and (at is None or item.get("rank_me_at") == at)):
             return _rank_me(person, pool, item)
-        left = item.get("left_at")
-        until = eligibility.opt_out_end(pool, left) if left is not None else None
+        until = max((eligibility.opt_out_end(pool, left) for left, back in away if back is None), default=None)
         if on and until is not None and when < until:
             detail = f"This player left the ranking and may join it again at {iso(until)}."
             raise Problem(409, "opted-out", detail, extra={"until": iso(until)})
-        values: dict[str, Any] = {"rank_me": on, "rank_me_at": when}
-        if not on:
+        if on:
+            away = [(left, when if back is None else back) for left, back in away]
+        else:
             leaving.leave_games(ctx, pool, person, when, by)
-            values |= {"left_at": when, "back_at": None}
-        elif left is not None and item.get("back_at") is None:
-            values["back_at"] = when
+            away.append((when, None))
+        values: dict[str, Any] = {"rank_me": on, "rank_me_at": when, "away": [list(spell) for spell in away]}
         known = item.get("rank_version", 0)
         event = Event(
             id=event_id(now, ctx.token(TOKEN)),
@@ -252,8 +253,7 @@ def set_rank_me(ctx: Context, pool: Pool, person: Person, on: bool, at: int | No
 
 
 def _rank_me(person: Person, pool: Pool, door: Item) -> dict[str, Any]:
-    left = door.get("left_at")
-    until = eligibility.opt_out_end(pool, left) if left is not None and not door["rank_me"] else None
+    until = eligibility.opt_out_end(pool, door["rank_me_at"]) if not door["rank_me"] else None
     return {
         "pool": pool.id,
         "player": person.handle,

@@ -70,6 +70,23 @@ def test_both_partners_gone_settle_the_game(ladder: Ladder) -> None:
     quit_(ladder, "t", "peter", at(1, 19, 20))
     quit_(ladder, "t", "john", at(1, 19, 30))
     assert four(ladder) == [1475, 1475, 1525, 1525]  # before anybody said that it was over
+    assert {p: kinds(ladder, p)[-1][0] for p in ("peter", "john", "mary", "sue")} == {
+        "peter": "quit",
+        "john": "quit",
+        "mary": "game",  # nor did she quit: her game was decided by it
+        "sue": "game",
+    }
+    changes = ladder.get(f"{GAMES}/t")["changes"]
+    assert [(c["player"], c["kind"]) for c in changes] == [
+        ("peter", "quit"),
+        ("john", "quit"),
+        ("mary", "game"),
+        ("sue", "game"),
+    ]
+    ladder.system.settle()
+    page = ladder.system.page("/cards/games/bern/t/")[2].decode()
+    assert page.count("<i>quit</i>") == 2
+    assert "<b>Won</b>" in ladder.system.page("/cards/players/mary/")[2].decode()
     quit_(ladder, "t", "mary", at(1, 19, 40))  # too late to cost her anything
     finish(ladder, "t", at(1), 4, outcome=None)
     assert four(ladder) == [1475, 1475, 1525, 1525]
@@ -349,6 +366,38 @@ def test_on_again_only_after_the_ban(ladder: Ladder) -> None:
     rank_me(ladder, "peter", False, at(9, 12))
     ladder.rate()
     assert ladder.get("/v1/pools/cards")["position"] == position
+
+
+def test_late_results_meet_every_time_that_somebody_left(ladder: Ladder) -> None:
+    """Left on 1 March and on 20 March: what was played at the first time is refused, or quit, all the same."""
+    leaving = rank_me(ladder, "peter", False, at(1, 12))
+    rank_me(ladder, "peter", True, at(8, 12))
+    rank_me(ladder, "peter", False, at(20, 12))
+    result = {**TEAMS, "outcome": "team1"}
+    refused = ladder.send("cards", "in-the-ban", result, at(8, 11, 59), status=422)
+    assert fields(refused) == [("result.teams[0][0]", "banned")]
+    assert "until 2024-03-08T11:00:00Z" in refused["errors"][0]["message"]
+    sent = ladder.send("cards", "over-it", result, at(1, 13), started_at=at(1, 11))
+    assert sent["result"]["quits"] == [{"player": "peter", "at": "2024-03-01T11:00:00Z"}]
+    ladder.send("cards", "between", result, at(15))
+    ladder.rate()
+    assert [k for k, *_ in kinds(ladder, "peter")] == ["quit", "reset", "game", "reset"]
+    position = ladder.get("/v1/pools/cards")["position"]
+    assert rank_me(ladder, "peter", False, at(1, 12)) != leaving  # it answers what holds now, and changes nothing
+    ladder.rate()
+    assert ladder.get("/v1/pools/cards")["position"] == position
+    assert ladder.hash("cards") == ladder.rebuilt("cards")
+
+
+def test_where_the_pool_asks_for_rank_me_old_absences_count(ladder: Ladder) -> None:
+    ladder.pool("cards", "spades", opt_out_ban_days=0, eligibility={"rank_me": True})
+    for off, on in ((1, 3), (5, 9)):
+        rank_me(ladder, "peter", False, at(off, 12))
+        rank_me(ladder, "peter", True, at(on, 12))
+    result = {**TEAMS, "outcome": "draw"}
+    for day, hour, status in ((1, 11, 201), (1, 12, 422), (3, 11, 422), (3, 12, 201), (5, 12, 422), (9, 12, 201)):
+        answer = ladder.send("cards", f"g{day}-{hour}", result, at(day, hour), status=status)
+        assert status == 201 or fields(answer) == [("result.teams[0][0]", "rank-me-off")]
 
 
 def test_there_is_no_such_switch_elsewhere(ladder: Ladder) -> None:
