@@ -150,7 +150,10 @@ class History:
 
     def step(self) -> str:
         """One of them. What the door refuses has not happened."""
-        operation = self.random.choice(self.operations())
+        return self.attempt(self.random.choice(self.operations()))
+
+    def attempt(self, operation: Callable[[], None]) -> str:
+        """This one."""
         try:
             operation()
         except Problem as problem:
