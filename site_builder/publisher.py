@@ -186,6 +186,8 @@ class _Publication:
         """Read, build, write."""
         ctx, pool = self.ctx, self.pool
         cursor = rated_store.read_cursor(ctx.table, pool.id)
+        newest = pool
+        pool = self.pool = pools.as_rated(ctx.table, newest, cursor.rules_version)
         dirty = self._outbox()
         old = published.load(ctx, pool.id)
         if old is None or old.rules_version != pool.version:
@@ -202,6 +204,8 @@ class _Publication:
         if idle and old is not None and old.position == cursor.position:
             return None
         states, cursor = self._states(cursor, old, dirty)
+        if pools.as_rated(ctx.table, newest, cursor.rules_version).version != pool.version:
+            raise Overtaken(pool.id)  # new rules have come to count meanwhile
         self.gather = Gatherer(ctx, pool, cursor)
         rows = self._rows(states, old, dirty)
         self.gather.listed = {row.sid for row in rows}

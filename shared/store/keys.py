@@ -96,6 +96,11 @@ def pool(pool_id: str) -> Key:
     return f"POOL#{pool_id}", META
 
 
+def past_rules(pool_id: str, version: int) -> Key:
+    """A pool's rules of the past, under the last version of its definition that had them."""
+    return f"RULES#{pool_id}", f"{version:08d}"
+
+
 def cursor(pool_id: str) -> Key:
     """How far a pool is rated."""
     return f"POOL#{pool_id}", "CURSOR"

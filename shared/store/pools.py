@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shared.ledger.rules import DatedRules
 from shared.ratings import rule_system
 from shared.ratings.base import RuleSystem
 from shared.store import keys
-from shared.store.table import Item, Table
+from shared.store.table import Item, Put, Table
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,11 @@ class Pool:
     rules_as_given: tuple[dict[str, Any], ...]
     """``{"from": "2016-04-10", ...settings}`` as the admin gave them, for reading back."""
     version: int
-    """Counts the versions of the rules, from 1."""
+    """Counts the versions of the definition, from 1."""
     created_at: int
     """Instant at which the pool was opened: months that ended before it have reconstructed lists."""
+    rules_version: int = 1
+    """The version with which the present rules came in; later ones changed only names, languages or clubs."""
 
     @property
     def settings(self) -> Any:
@@ -56,7 +58,31 @@ def to_item(pool: Pool) -> Item:
         ),
         "version": pool.version,
         "created_at": pool.created_at,
+        "rules_version": pool.rules_version,
     }
+
+
+def past_rules(pool: Pool) -> Put:
+    """Keeps a pool's rules when new ones take their place, with the last version under which they held."""
+    pk, sk = keys.past_rules(pool.id, pool.version)
+    return Put({**to_item(pool), "pk": pk, "sk": sk})
+
+
+def as_rated(table: Table, pool: Pool, version: int) -> Pool:
+    """The pool with the rules of an earlier version: those by which its ratings came about, and are explained, until
+    the rater has applied the newest. No round trip unless new rules wait to be applied.
+
+    Args:
+        version: the cursor's ``rules_version``; 0 before anything is rated.
+    """
+    if version >= pool.rules_version or not version:
+        return pool
+    pk, first = keys.past_rules(pool.id, version)
+    item = next(iter(table.query(pk, first=first, limit=1)), None)
+    if item is None:
+        return pool
+    then = from_item(item)
+    return replace(pool, rules=then.rules, rules_as_given=then.rules_as_given, version=version)
 
 
 def from_item(item: Item) -> Pool:
@@ -78,6 +104,7 @@ def from_item(item: Item) -> Pool:
         rules_as_given=tuple(given),
         version=item["version"],
         created_at=item["created_at"],
+        rules_version=item["rules_version"] if "rules_version" in item else item["version"],
     )
 
 

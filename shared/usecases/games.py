@@ -28,7 +28,7 @@ from shared.ratings.base import (
     RuleSystem,
     Settings,
 )
-from shared.store import attention, keys, ledger, notes, people
+from shared.store import attention, keys, ledger, notes, people, pools
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.table import ABSENT, Busy, ConditionFailed, Delete, Item, Key, Operation, Put
@@ -632,7 +632,8 @@ def read_stored(ctx: Context, pool: Pool, stored: Stored) -> dict[str, Any]:
 
 def _read_stored(ctx: Context, pool: Pool, stored: Stored) -> dict[str, Any]:
     game = stored.game
-    view = rated_store.read_cursor(ctx.table, pool.id).view
+    cursor = rated_store.read_cursor(ctx.table, pool.id)
+    pool, view = pools.as_rated(ctx.table, pool, cursor.rules_version), cursor.view
     candidates = [game] + ([stored.was] if stored.was is not None else [])
     wanted: dict[Key, str] = {}
     for candidate in candidates:

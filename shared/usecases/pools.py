@@ -153,6 +153,7 @@ def _changed(ctx: Context, pool_id: str, draft: PoolDraft, known: Pool | None) -
         given = known.rules_as_given
         if (draft.name, draft.languages, draft.clubs) == (known.name, known.languages, known.clubs):
             return known
+    version = known.version + 1 if known is not None else 1
     return Pool(
         id=pool_id,
         name=draft.name,
@@ -162,8 +163,9 @@ def _changed(ctx: Context, pool_id: str, draft: PoolDraft, known: Pool | None) -
         clubs=draft.clubs,
         rules=rules,
         rules_as_given=given,
-        version=known.version + 1 if known is not None else 1,
+        version=version,
         created_at=known.created_at if known is not None else ctx.clock(),
+        rules_version=known.rules_version if known is not None and rules == known.rules else version,
     )
 
 
@@ -174,7 +176,7 @@ def _writes(ctx: Context, new: Pool, known: Pool | None) -> list[Operation]:
         return [Put(item, ABSENT), Put(listed), *ledger.append(new.id, _rules_event(ctx, new, known, now))]
     writes: list[Operation] = [Put(item, "#version = :known", {"known": known.version})]
     if new.rules != known.rules:
-        writes += ledger.append(new.id, _rules_event(ctx, new, known, now))
+        writes += [pools.past_rules(known), *ledger.append(new.id, _rules_event(ctx, new, known, now))]
     else:
         writes.append(republish(ctx, new.id))
     return writes

@@ -14,7 +14,7 @@ from shared.ledger.fold import Rated
 from shared.ledger.order import instant_of, iso
 from shared.problems import BadField, invalid, not_found
 from shared.ratings.base import DecayingSystem, PlayerState, RuleSystem, Settings
-from shared.store import keys, people
+from shared.store import keys, people, pools
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import View
@@ -130,7 +130,8 @@ def player_in_pool(ctx: Context, pool: Pool, handle: str, cursor: str | None) ->
     for _ in range(VIEWS):
         known = rated_store.read_cursor(ctx.table, pool.id)
         try:
-            body = _player(ctx, pool, person, before, known.view)
+            rated_by = pools.as_rated(ctx.table, pool, known.rules_version)
+            body = _player(ctx, rated_by, person, before, known.view)
         except rated_store.StaleView:
             continue
         if rated_store.read_cursor(ctx.table, pool.id).version == known.version:

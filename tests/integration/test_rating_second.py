@@ -10,11 +10,14 @@ import pytest
 from shared.ledger.order import to_datetime
 from shared.store import rated as store
 from shared.usecases import games, reading
+from shared.usecases.drafts import GameDraft
+from site_builder import publisher
 from tests.integration.histories import History
-from tests.integration.ladder import Ladder, small_steps
-from tests.integration.memory import Killed
+from tests.integration.ladder import HOUR, MINUTE, SECOND, Ladder, at, iso_of, small_steps
+from tests.integration.memory import Killed, MemoryBucket
 from tests.integration.second_fold import SecondFold, Told
 from tests.integration.test_crash_rating import Fuse
+from tests.integration.test_publisher_random import with_site
 
 
 @dataclass
@@ -112,3 +115,43 @@ def test_whatever_happened_and_died_the_second_calculation_agrees(rules: str, se
                 ladder.rate()
                 compare(history, ladder)
     assert died > 10
+
+
+def test_until_new_rules_are_applied_everything_is_told_by_the_old_ones() -> None:
+    """A game without an outcome, as a whole side quit: under new rules one of the two was back in time."""
+    ladder = Ladder.in_memory()
+    old = [{"from": "2026-01-01", "grace_minutes": 3, "quit_ban_minutes": 0}]
+    ladder.now = at("2026-08-20 12:00")
+    ladder.open_pool(rules=old)
+    ladder.register(*"abcd")
+    end = at("2026-08-10 20:00")
+    result = {"teams": [["a", "c"], ["b", "d"]], "outcome": None, "quits": []}
+    for player, back in (("a", None), ("c", 5)):
+        quit_ = {"player": player, "at": iso_of(end - 20 * MINUTE)}
+        result["quits"].append({**quit_, "back_at": iso_of(end - 15 * MINUTE)} if back else quit_)  # type: ignore[attr-defined]
+    ladder.submit(GameDraft(game_id="g", started_at=end - HOUR, finished_at=end, result=result))
+    ladder.rate()
+    bucket = MemoryBucket(ladder.calls)
+    with_site(ladder, bucket)
+    publisher.publish(ladder.ctx, "p")
+
+    def seen() -> list[Any]:
+        pool = ladder.pool()
+        found: list[Any] = [reading.player_in_pool(ladder.ctx, pool, who, None) for who in "abcd"]
+        for body in found:
+            body["place"] = None
+        return [*found, games.read(ladder.ctx, pool, ("bern", "g"))]
+
+    told, page = seen(), bucket.objects["p/games/bern/g/index.html"]
+    for grace in (8, 6, 8):
+        ladder.now += SECOND
+        ladder.open_pool(rules=[{**old[0], "grace_minutes": grace}])
+        assert seen() == told
+        publisher.publish(ladder.ctx, "p")
+        assert bucket.objects["p/games/bern/g/index.html"] == page
+    ladder.rate()
+    after = games.read(ladder.ctx, ladder.pool(), ("bern", "g"))
+    assert (after["status"], after["held_reason"]) == ("held", "outcome-missing")
+    assert [c["player"] for c in after["changes"]] == ["a"]
+    publisher.publish(ladder.ctx, "p")
+    assert bucket.objects["p/games/bern/g/index.html"] != page
