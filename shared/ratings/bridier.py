@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from shared.ratings.base import (
     FINISH,
@@ -158,15 +158,13 @@ class Entry(_Strict):
     maximum_loss: _Limit | None = None
     """Each player's own adjusted stake for a loss to any opponent must not exceed it."""
 
-    @model_validator(mode="after")
-    def _intervals(self) -> Entry:
-        for what, least, most in (
-            ("rank", self.minimum_rank, self.maximum_rank),
-            ("index", self.minimum_index, self.maximum_index),
-        ):
-            if least is not None and most is not None and least > most:
-                raise ValueError(f"minimum_{what} is above maximum_{what}")
-        return self
+    @field_validator("maximum_rank", "maximum_index")
+    @classmethod
+    def _interval(cls, value: int | None, info: ValidationInfo) -> int | None:
+        least = f"minimum_{(info.field_name or '').removeprefix('maximum_')}"
+        if value is not None and (info.data.get(least) or 0) > value:
+            raise ValueError(f"The {least} is above it.")
+        return value
 
 
 class BridierSettings(Settings):

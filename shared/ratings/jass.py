@@ -26,10 +26,12 @@ from pydantic import (
     ConfigDict,
     Field,
     TypeAdapter,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    model_validator,
+    field_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from shared.ratings.base import (
     FINISH,
@@ -254,7 +256,7 @@ class JassSettings(Settings):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     measure: Literal["striche", "points"] = "striche"
-    target_points: Annotated[int, Field(gt=0, le=_MOST_POINTS)] | None = None
+    target_points: Annotated[Annotated[int, Field(gt=0, le=_MOST_POINTS)] | None, Field(validate_default=True)] = None
     """Of a points pool: the points a game is played to, or rounds × 157."""
     k: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = K
     berg: bool = True
@@ -266,11 +268,12 @@ class JassSettings(Settings):
     tiers: Annotated[list[JassTier], Field(min_length=TIERS, max_length=TIERS)] | None = None
     """From below 50 to 150 and more; None: ``DEFAULT_TIERS``."""
 
-    @model_validator(mode="after")
-    def _target(self) -> JassSettings:
-        if self.measure == "points" and self.target_points is None:
-            raise ValueError("a pool measured in points needs target_points")
-        return self
+    @field_validator("target_points")
+    @classmethod
+    def _target(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is None and info.data.get("measure") == "points":
+            raise PydanticCustomError("missing", "A pool measured in points needs its target.")
+        return value
 
 
 class JassResult(_Strict):

@@ -20,7 +20,7 @@ from shared.ledger.order import iso
 from shared.ledger.rules import in_force
 from shared.problems import BadField, invalid
 from shared.ratings.base import MICROSECONDS, Game, LiveSystem, Rating, RuleError, StakeSystem
-from shared.store import keys, people
+from shared.store import keys, ledger, people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.table import Item, Key, Operation, Update
@@ -242,7 +242,7 @@ def _registered(pool: Pool, person: people.Person | None, at: int) -> bool:
 def _entry(
     ctx: Context, pool: Pool, game: Game, handles: Mapping[str, str], body: Mapping[str, Any] | None
 ) -> list[BadField]:
-    """Whom the limits of the pool, or of this game, keep out: by what is rated now, as of the start of the game."""
+    """Whom the limits of the pool, or of this game, keep out: by what is rated and waiting, as of the game's start."""
     system, settings = pool.system, settings_at(pool, game.started_at)
     if not isinstance(system, StakeSystem) or not system.has_entry_limits(game.content, settings):
         return []
@@ -260,6 +260,8 @@ def _entry(
 def _ratings_at_start(ctx: Context, pool: Pool, game: Game) -> dict[str, Rating]:
     from shared.usecases import rating
 
+    if ledger.pending(ctx.table, pool.id):
+        rating.apply(ctx, pool.id)
     cursor = rated_store.read_cursor(ctx.table, pool.id)
     return rating.ratings_at(ctx, pool, cursor, pool.system.players(game.content), game.started_at)
 

@@ -231,7 +231,7 @@ def test_limits_of_one_game(ladder: Ladder) -> None:
     game = ladder.open("duels", "g", {"players": ["anna", "bob"], "entry": {"minimum_rank": 500}}, at(1))
     assert game["line_up"]["entry"] == {"minimum_rank": 500}
     wrong = {"players": ["anna", "bob"], "entry": {"minimum_rank": 600, "maximum_rank": 500}}
-    assert fields(ladder.open("duels", "h", wrong, at(1), status=422)) == [("line_up.entry", "invalid")]
+    assert fields(ladder.open("duels", "h", wrong, at(1), status=422)) == [("line_up.entry.maximum_rank", "invalid")]
 
 
 def test_limits_look_at_the_start_of_the_game(ladder: Ladder) -> None:
@@ -240,7 +240,20 @@ def test_limits_look_at_the_start_of_the_game(ladder: Ladder) -> None:
     ladder.rate()
     ladder.send("duels", "late", duel("anna", "cy"), at(1, 13), started_at=at(1, 11))  # she had 500 then
     body = ladder.send("duels", "next", duel("anna", "cy"), at(1, 14), status=422)
-    assert [e["message"] for e in body["errors"]] == ["anna has rank 510; this game allows at most 505."]
+    assert [e["message"] for e in body["errors"]] == ["anna has rank 520; this game allows at most 505."]
+
+
+def test_limits_look_at_what_still_waits_to_be_rated(ladder: Ladder) -> None:
+    duels(ladder, entry={"maximum_rank": 550})
+    carried(ladder, "anna", 551, 300)
+    line_up = {"players": ["anna", "bob"]}
+    body = ladder.open("duels", "t", line_up, at(1, 10), status=422)
+    assert fields(body) == [("line_up.players[0]", "maximum-rank")]
+    for n, loser in enumerate(("bob", "cy")):  # 500/500 against 500/500: ten points, then less
+        ladder.send("duels", f"g{n}", duel("dora", loser), at(1, 11 + n))
+    ladder.pool("duels", "bridier", entry={"maximum_rank": 509})
+    body = ladder.send("duels", "h", duel("bob", "dora"), at(1, 14), status=422)
+    assert fields(body) == [("result.players[1]", "maximum-rank")]
 
 
 def test_who_was_let_in_may_finish_and_be_corrected(ladder: Ladder) -> None:

@@ -105,6 +105,8 @@ def put_rules(ladder: Ladder, *rules: dict[str, Any]) -> Any:
 
 
 def test_a_pool_keeps_its_measure(ladder: Ladder) -> None:
+    answer = put_rules(ladder, {"from": "2020-01-01", "measure": "points"})
+    assert (answer.status, fields(answer.body)) == (422, [("rules[0].target_points", "missing")])
     points = {"measure": "points", "target_points": 1000}
     answer = put_rules(ladder, {"from": "2020-01-01"}, {"from": "2024-01-01", **points})
     assert (answer.status, fields(answer.body)) == (422, [("rules[1].measure", "fixed")])
