@@ -37,6 +37,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     of any earlier revision; the date of the first rules that differ."""
     number: int = 0
     """Version of what the event replaces: of the pool's rules, of the player's start or rank-me; the newest counts."""
+    ahead: bool = False
+    """Only in the inbox: accepted on the word of a preview, so it is rated before whatever else waits, and alone."""
 
 
 _encoder = msgspec.json.Encoder()

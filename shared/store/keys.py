@@ -156,9 +156,12 @@ def ledger(pool_id: str, month: str, number: int) -> str:
     return f"LEDGER#{pool_id}#{month}#{number}"
 
 
+INBOX = "INBOX#"
+
+
 def inbox(pool_id: str, number: int) -> str:
     """Partition of the events not yet applied; sort key: event id. The stream announces inserts here."""
-    return f"INBOX#{pool_id}#{number}"
+    return f"{INBOX}{pool_id}#{number}"
 
 
 # -- ratings -----------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
 
 from shared.ledger.calendar import next_month
 from shared.ledger.events import Event, decode, encode
@@ -30,6 +32,17 @@ def append(pool: str, event: Event) -> list[Operation]:
         Put({"pk": keys.ledger(pool, month, number), "sk": event.id, "event": line}, ABSENT),
         Put({"pk": keys.inbox(pool, number), "sk": event.id, "event": line}, ABSENT),
     ]
+
+
+def ahead(operations: Iterable[Operation]) -> list[Operation]:
+    """The same writes, but what they put into an inbox is rated before whatever else waits there."""
+    found: list[Operation] = []
+    for operation in operations:
+        if isinstance(operation, Put) and operation.item["pk"].startswith(keys.INBOX):
+            event = replace(decode(operation.item["event"]), ahead=True)
+            operation = Put({**operation.item, "event": encode(event)}, operation.condition, operation.values)
+        found.append(operation)
+    return found
 
 
 def read_inbox(table: Table, pool: str, limit: int) -> list[Event]:

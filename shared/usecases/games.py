@@ -347,7 +347,7 @@ def submit(
     idem.mark()
     try:
         if preview_token is not None:
-            operations.append(previews.guard(ctx, pool, preview_token))
+            operations = previews.guarded(ctx, pool, preview_token, operations)
         _transact(ctx, operations, guard, distinct=draft.distinct)
     except (Problem, Busy):
         idem.release()
@@ -906,7 +906,7 @@ def _replace(
     write = next_revision(ctx, pool, stored, new, what, by=by, reason=reason, checked=checked)
     changed, operations, guard = write.stored, write.operations, write.guard
     if preview_token is not None:
-        operations.append(previews.guard(ctx, pool, preview_token))
+        operations = previews.guarded(ctx, pool, preview_token, operations)
     try:
         _transact(ctx, operations, guard, distinct=distinct)
     except ConditionFailed as failure:

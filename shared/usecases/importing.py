@@ -26,6 +26,7 @@ from shared.imports import (
 )
 from shared.ledger import calendar
 from shared.problems import BadField, Problem, invalid
+from shared.store import ledger
 from shared.store.pools import Pool
 from shared.store.table import (
     TRANSACTION_ITEMS,
@@ -377,7 +378,7 @@ def store_at_once(ctx: Context, chunk: Sequence[Unit], guard: Operation | None) 
     """
     operations = [operation for unit in chunk for operation in unit.operations]
     if guard is not None:
-        operations.append(guard)
+        operations = [*ledger.ahead(operations), guard]
     if not operations:
         return
     try:

@@ -15,11 +15,11 @@ import msgspec
 
 from shared.ledger.events import Event, decode, event_id
 from shared.problems import BadField, Problem, invalid, not_found
-from shared.store import keys, ledger, merges, notes, people, pools, rated
+from shared.store import ledger, merges, notes, people, pools, rated
 from shared.store.merges import Merge
 from shared.store.people import Person
 from shared.store.pools import Pool
-from shared.store.table import Busy, Check, ConditionFailed, Operation
+from shared.store.table import TRANSACTION_ITEMS, Busy, ConditionFailed, Operation
 from shared.usecases import previews
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer
@@ -172,26 +172,28 @@ def _carry_out(ctx: Context, plan: _Plan, preview: bool, preview_token: str | No
         return _preview(ctx, plan, now)
     if plan.merge is not None:
         _tell_the_rest(ctx, plan.merge)
-    guards = _guards(ctx, plan, preview_token) if preview_token is not None else []
-    every = pools.all_ids(ctx.table)
+    guards = _guards(ctx, plan, preview_token) if preview_token is not None else {}
+    every = sorted(pools.all_ids(ctx.table), key=lambda pool: (pool not in guards, pool))
     into = plan.into.sid if plan.kind == "merge" else None
-    made = Merge(plan.person.sid, into, plan.into.sid, now, tuple(every[POOLS_AT_ONCE:]))
     group = people.persons(ctx.table, {*merges.group(plan.alias, plan.person.sid), *_old_group(plan)})
     handles = {sid: p.handle for sid, p in group.items()}
     writes: list[Operation] = [
         merges.count_one(plan.known),
         people.merging(plan.person, into),
         *(people.unchanged(p) for p in plan.still),
-        merges.put(made),
         *(
             people.tell_same(handle, {handles[s] for s in merges.group(plan.alias, sid) if s in handles} - {handle})
             for sid, handle in handles.items()
         ),
-        *guards,
+        *guards.values(),
     ]
+    room = min(POOLS_AT_ONCE, (TRANSACTION_ITEMS - 1 - len(writes)) // 3)
+    made = Merge(plan.person.sid, into, plan.into.sid, now, tuple(every[room:]))
     known = _members(ctx, made)
-    for pool_id in every[:POOLS_AT_ONCE]:
-        writes += _tell(ctx, pool_id, made, in_it=pool_id in known)
+    for pool_id in every[:room]:
+        told = _tell(ctx, pool_id, made, in_it=pool_id in known)
+        writes += ledger.ahead(told) if pool_id in guards else told
+    writes.append(merges.put(made))
     try:
         ctx.table.transact(writes)
     except ConditionFailed as failure:
@@ -298,13 +300,18 @@ def _token(versions: Sequence[tuple[str, str]]) -> str:
     return "m" + hashlib.sha256(msgspec.json.encode(versions)).hexdigest()[:32]
 
 
-def _guards(ctx: Context, plan: _Plan, token: str) -> list[Check]:
-    """The conditions that no pool concerned has moved since the preview. Raises Problem 422, 409 ``pool-moved``."""
+def _guards(ctx: Context, plan: _Plan, token: str) -> dict[str, Operation]:
+    """Per pool concerned, the condition that it has not moved since the preview.
+
+    Raises:
+        Problem: 422, 409 ``pool-moved``.
+    """
     if len(token) != 33 or not token.startswith("m"):
         raise invalid([BadField("preview_token", "invalid", "This is not a token of a preview of a merge.")])
     if any(ledger.pending(ctx.table, pool_id) for pool_id in pools.all_ids(ctx.table)):
         raise previews.moved()
-    cursors = [rated.read_cursor(ctx.table, pool.id) for pool in _concerned(ctx, plan)]
+    concerned = _concerned(ctx, plan)
+    cursors = [rated.read_cursor(ctx.table, pool.id) for pool in concerned]
     if _token([(c.pool, f"v{c.version}") for c in cursors]) != token:
         raise previews.moved()
-    return [Check(keys.cursor(c.pool), "#version = :version", {"version": c.version}) for c in cursors]
+    return {c.pool: previews.guard(ctx, pool, f"v{c.version}") for c, pool in zip(cursors, concerned, strict=True)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shared.ledger import calendar
@@ -10,11 +11,14 @@ from shared.ledger.events import Event
 from shared.ledger.lists import collate_plain, ordered, places
 from shared.problems import BadField, Problem, invalid
 from shared.ratings.base import PlayerState
-from shared.store import keys, ledger, people, rated
+from shared.store import keys, ledger, people, pools, rated
 from shared.store.pools import Pool
 from shared.store.table import Busy, ConditionFailed, Operation, Put, Update
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer
+
+LOOKS = 5
+"""How often a preview is begun again when the rater goes on meanwhile."""
 
 
 def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
@@ -25,9 +29,16 @@ def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
     """
     from shared.usecases import rating
 
-    if rating.apply(ctx, pool.id).left:
-        raise Busy("replay")
-    effects = rating.simulate(ctx, pool, events)
+    for _ in range(LOOKS):
+        if rating.apply(ctx, pool.id).left:
+            raise Busy("replay")
+        pool = pools.load(ctx.table, pool.id) or pool
+        with contextlib.suppress(rated.StaleView):
+            effects = rating.simulate(ctx, pool, events)
+            if rated.read_cursor(ctx.table, pool.id).version == effects.cursor.version:
+                break  # nothing was rated while it was looked at
+    else:
+        raise Busy("preview")
     place = (_places(pool, effects.before), _places(pool, effects.after))
     named = people.persons(ctx.table, effects.changed)
     fresh = pool.system.start(None, pool.settings)
@@ -76,6 +87,15 @@ def guard(ctx: Context, pool: Pool, token: str) -> Operation:
     known = {"known": int(version), "next": int(version) + 1, "due": due}
     condition = "#version = :known AND #closed_until >= :due"
     return Update(keys.cursor(pool.id), "SET #version = :next", known, condition)
+
+
+def guarded(ctx: Context, pool: Pool, token: str, operations: Iterable[Operation]) -> list[Operation]:
+    """These writes on the word of a preview: refused when the pool has moved, else exactly what was previewed.
+
+    What is stored between this look at the inbox and the writes is not rated yet, and will be rated after them: the
+    writes move the cursor's version, so no run of the rater that has not seen them can come to count.
+    """
+    return [*ledger.ahead(operations), guard(ctx, pool, token)]
 
 
 def moved() -> Problem:

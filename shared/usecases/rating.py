@@ -213,13 +213,17 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
         erasure.clean(ctx, pool, chore)
         ctx.table.write(ledger.removal(pool_id, chore))
     events = [e for e in events if e.kind != "erase"]
+    # What was stored on the word of a preview comes first, and alone: what was previewed is what happens.
+    previewed = [e for e in events if e.ahead]
+    rest = bool(previewed) and len(events) > len(previewed)
+    events = previewed or events
     due = calendar.last_closing(max(now, cursor.closed_until or BEGINNING), pool.time_zone)
     closing_due = cursor.closed_until is None or due > cursor.closed_until
     if not events and not closing_due:
         return bool(chores)
     if any(e.kind == "rules" and e.number > pool.version for e in events):
         raise Overtaken  # the rules changed after the pool was read
-    more = len(waiting) >= INBOX_LIMIT
+    more = rest or len(waiting) >= INBOX_LIMIT
     starts = [e for e in events if e.kind == "start"]
     if starts and not closing_due:
         more = more or len(starts) < len(events)

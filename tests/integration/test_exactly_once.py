@@ -19,7 +19,7 @@ from shared.problems import Problem
 from shared.store import keys, ledger
 from shared.store import table as table_module
 from shared.store.table import Busy, Check, ConditionFailed, Put, Table
-from shared.usecases import access, bootstrap, games, previews, rating
+from shared.usecases import access, bootstrap, games, merging, previews, rating
 from shared.usecases.drafts import GameDraft
 from tests.integration.api_fixture import ADMIN_KEY, Api
 from tests.integration.ladder import DAY, HOUR, SECOND, Ladder, at, audit, duel, iso_of, small_steps, spades
@@ -533,6 +533,136 @@ def test_a_token_is_void_once_anything_happened(memory: Ladder) -> None:
     memory.submit(draft, preview_token=token_of(memory, draft))
     memory.rate()
     audit(memory)
+
+
+def in_the_same_instant(ladder: Ladder, happens: Callable[[], Any]) -> None:
+    """Something happens after the next commit has looked whether the pool moved, and before it is stored."""
+
+    def hook(name: str, _: Mapping[str, Any]) -> None:
+        if name == "transact_write_items":
+            ladder.calls.before = None
+            happens()
+
+    ladder.calls.before = hook
+
+
+@pytest.mark.parametrize("rated", [False, True], ids=["stored", "stored and rated"])
+@pytest.mark.parametrize("limits", [{}, {"IN_PLACE": 5}], ids=["in-place", "new-generation"])
+def test_what_is_stored_in_the_instant_of_a_commit_is_rated_after_it(
+    memory: Ladder, limits: dict[str, int], rated: bool
+) -> None:
+    """Or, where the rater was that fast, the commit is refused. It never becomes something that was not previewed."""
+    with small_steps(**limits):
+        for number in range(5):
+            send(memory, spades(f"g{number}", "ac-bd", at("2026-08-01 12:00") + number * DAY))
+        late = spades("late", "ab-ef", "2026-08-02 18:00")
+        body = games.submit(memory.ctx, memory.pool(), "bern", late, idempotency_key=None, body_digest="", preview=True)
+        effects, token = body.body["effects"], body.body["preview_token"]
+        old = memory.points()
+
+        def other() -> None:
+            for number in range(3):
+                send(memory, spades(f"other{number}", "ae-bc", at("2026-07-20 12:00") + number * HOUR))
+            if rated:
+                memory.rate()
+
+        in_the_same_instant(memory, other)
+        if rated:
+            with pytest.raises(Problem) as refused:
+                memory.submit(late, preview_token=token)
+            assert refused.value.code == "pool-moved"
+            memory.rate()
+            audit(memory)
+            return
+        assert memory.submit(late, preview_token=token).status == 201
+        states: list[dict[str, float]] = []
+
+        def look(name: str, _: Mapping[str, Any]) -> None:
+            if name == "transact_write_items":
+                memory.calls.after = None
+                states.append(memory.points())
+                memory.calls.after = look
+
+        memory.calls.after = look
+        memory.rate()
+        memory.calls.after = None
+        audit(memory)
+        seen = [state for number, state in enumerate(states) if state not in ([old, *states])[: number + 1]]
+        assert len(seen) == 2, "first what was previewed, then the rest"
+        previewed = {row["player"]: round(row["after"]["rating"], 2) for row in effects["players"]}
+        assert {player: points for player, points in seen[0].items() if points != old.get(player)} == previewed
+        assert seen[1] == memory.points() != seen[0]
+
+
+@pytest.mark.parametrize("happens", ["stored", "stored and rated", "a month turns"])
+def test_a_merge_becomes_what_was_previewed_or_is_refused(memory: Ladder, happens: str) -> None:
+    for number, teams in enumerate(["ac-bd", "gc-bd", "ef-gd"]):
+        send(memory, spades(f"g{number}", teams, at("2026-08-01 12:00") + number * DAY))
+    preview = merging.merge(memory.ctx, "g", "a", preview=True).body
+    token = preview["preview_token"]
+
+    def other() -> None:
+        send(memory, spades("other", "ae-bc", "2026-07-20 12:00"))
+        if happens == "stored and rated":
+            memory.rate()
+
+    if happens == "a month turns":
+        memory.now = at("2026-09-02 12:00")
+    else:
+        in_the_same_instant(memory, other)
+    if happens != "stored":
+        with pytest.raises(Problem) as refused:
+            merging.merge(memory.ctx, "g", "a", preview_token=token)
+        assert refused.value.code == "pool-moved"
+        memory.calls.before = None
+        assert memory.ctx.table.get(keys.merges(), "sid-g") is None
+        return
+    assert merging.merge(memory.ctx, "g", "a", preview_token=token).status == 202
+    states: list[dict[str, float]] = []
+
+    def look(name: str, _: Mapping[str, Any]) -> None:
+        if name == "transact_write_items":
+            memory.calls.after = None
+            states.append(memory.points())
+            memory.calls.after = look
+
+    memory.calls.after = look
+    memory.rate()
+    memory.calls.after = None
+    audit(memory)
+    for row in preview["effects"]["players"]:
+        assert states[0].get(row["player"]) == (None if row["after"] is None else round(row["after"]["rating"], 2))
+    assert memory.points() == states[-1] != states[0]
+
+
+def test_a_preview_during_which_the_pool_is_rated_looks_again(memory: Ladder) -> None:
+    """Its token and its numbers are of one state."""
+    for number in range(3):
+        send(memory, spades(f"g{number}", "ac-bd", at("2026-08-01 12:00") + number * DAY))
+    memory.rate()
+    late = spades("late", "ab-ef", "2026-07-30 18:00")
+    for number in range(1, 60):
+        reads = 0
+
+        def hook(name: str, _: Mapping[str, Any], number: int = number) -> None:
+            nonlocal reads
+            reads += 1
+            if reads == number:
+                memory.calls.before = None
+                send(memory, spades(f"other{number}", "ae-bc", at("2026-08-06 12:00") + number * HOUR))
+                memory.rate()
+
+        memory.calls.before = hook
+        told = games.submit(memory.ctx, memory.pool(), "bern", late, idempotency_key=None, body_digest="", preview=True)
+        done, memory.calls.before = memory.calls.before is not None, None
+        again = games.submit(
+            memory.ctx, memory.pool(), "bern", late, idempotency_key=None, body_digest="", preview=True
+        )
+        if told.body["preview_token"] == again.body["preview_token"]:
+            assert told == again, number
+        if done:
+            break
+    assert 10 < number < 59
 
 
 def test_two_commits_of_one_preview_at_once(real: Ladder) -> None:
