@@ -370,28 +370,14 @@ class _Publication:
         language = pool.languages[0] if pool.languages else "en"
         states = {sid: row.state for sid, row in rows.items()}
         order = lists.ordered(system, states, named, lambda name: collation_key(name, language))
-        for sid in order:
-            rows[sid].variant = self._variant(rows[sid].state, self.ctx.clock())
+        today = calendar.day_of(self.ctx.clock(), pool.time_zone).toordinal()
+        for sid, variant in lists.variants(system, pool.settings, states, order, today).items():
+            rows[sid].variant = variant
         main = [sid for sid in order if rows[sid].variant == MAIN]
-        if not main:
-            # Nobody left for the main list (all new): better everybody than an empty page.
-            main = [sid for sid in order if rows[sid].variant == "new"]
-            for sid in main:
-                rows[sid].variant = MAIN
         places = lists.places(system, states, main)
         for sid, row in rows.items():
             row.place = places.get(sid)
         self._sorted = [rows[sid] for sid in main] + [rows[sid] for sid in order if rows[sid].variant != MAIN]
-
-    def _variant(self, state: PlayerState, at: int) -> str:
-        """In which list a player stands at an instant, by the pool's stated rules."""
-        settings = self.pool.settings
-        today = calendar.day_of(at, self.pool.time_zone).toordinal()
-        if (apart := lists.why_apart(state, settings, today)) is not None:
-            return apart
-        if self.pool.system.figures(state, settings).get("class") == "new":
-            return "new"
-        return MAIN
 
     # -- months --------------------------------------------------------------------------------------------------
     def _closings(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> None:
@@ -462,9 +448,9 @@ class _Publication:
         return {sid: (places.get(sid), (s.rating, s.index)) for sid, s in states.items()}
 
     def _in_main(self, states: Mapping[str, PlayerState], order: Sequence[str], at: int) -> list[str]:
-        variants = {sid: self._variant(states[sid], at) for sid in order}
-        main = [sid for sid in order if variants[sid] == MAIN]
-        return main or [sid for sid in order if variants[sid] == "new"]
+        today = calendar.day_of(at, self.pool.time_zone).toordinal()
+        variants = lists.variants(self.pool.system, self.pool.settings, states, order, today)
+        return [sid for sid in order if variants[sid] == MAIN]
 
     def _month_pages(self, new: PublishedList) -> Iterator[views.Page]:
         notes = {note.month: note for note in new.months}

@@ -9,6 +9,8 @@ from typing import Literal
 
 from shared.ratings.base import PlayerState, RuleSystem, Settings
 
+MAIN = "main"
+"""The list that places are counted in."""
 Apart = Literal["unlisted", "inactive"]
 """Why a player does not stand in the list: too few games yet, or none for too long."""
 Collate = Callable[[str], object]
@@ -71,6 +73,27 @@ def why_apart(state: PlayerState, settings: Settings, today: int) -> Apart | Non
     if hide is not None and state.last_result and today - state.last_result > hide:
         return "inactive"
     return None
+
+
+def variants(
+    system: RuleSystem, settings: Settings, states: Mapping[str, PlayerState], order: Sequence[str], today: int
+) -> dict[str, str]:
+    """In which list each player stands: ``MAIN``, ``new`` (where the rules list new players apart), or why in neither.
+
+    Args:
+        today: day (ordinal) in the pool's zone.
+    """
+
+    def one(state: PlayerState) -> str:
+        if (apart := why_apart(state, settings, today)) is not None:
+            return apart
+        return "new" if system.figures(state, settings).get("class") == "new" else MAIN
+
+    found = {sid: one(states[sid]) for sid in order}
+    if MAIN not in found.values():
+        # Nobody left for the main list (all new): better everybody than an empty page.
+        found = {sid: MAIN if variant == "new" else variant for sid, variant in found.items()}
+    return found
 
 
 def listed(state: PlayerState, settings: Settings, today: int) -> bool:

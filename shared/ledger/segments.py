@@ -23,7 +23,7 @@ import msgspec
 
 from shared.ledger.events import Event, event_id
 from shared.ledger.plain import Details, GameRef, Label, Plain, PlainBuilder, merged, without
-from shared.ratings.base import Content, RuleSystem
+from shared.ratings.base import Content, Game, RuleSystem
 
 _MAGIC = b"CLSEG1\n"
 _LEVEL = 6
@@ -91,6 +91,16 @@ class Segment:
             for number, (accepted, token) in enumerate(zip(details.accepted, details.tokens, strict=True)):
                 yield Event(event_id(accepted, token), "game", accepted, "finished", self.plain.game(system, number))
         yield from self.rest
+
+    def with_both(self, system: RuleSystem, ours: AbstractSet[str], theirs: AbstractSet[str]) -> Iterator[Game]:
+        """The games told as columns in which somebody of either set sat."""
+        plain = self.plain
+        if plain is None or ours.isdisjoint(plain.ids) or theirs.isdisjoint(plain.ids):
+            return
+        one, two = ({n for n, sid in enumerate(plain.ids) if sid in group} for group in (ours, theirs))
+        for number, seats in enumerate(zip(*plain.seats, strict=True)):
+            if not one.isdisjoint(seats) and not two.isdisjoint(seats):
+                yield plain.game(system, number)
 
     def before(self, instant: int) -> Segment:
         """Only what was accepted before an instant."""

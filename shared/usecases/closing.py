@@ -75,7 +75,7 @@ def states_at(ctx: Context, pool: Pool, closing: int) -> Mapping[str, PlayerStat
 
 def fold_until(pool: Pool, told: compact.Ledger, at: int) -> Mapping[str, PlayerState]:
     """The states right after a closing by this ledger alone, under the rules it tells."""
-    others = [event for segment in told.segments for event in segment.rest] + told.events
+    others = list(told.others())
     rules = replay.rules_in(pool.system, others) if any(e.kind == "rules" for e in others) else pool.rules
     fold = Fold(pool.system, rules, pool.time_zone)
     story = replay.story_of_segments(pool.system, rules, told.segments, told.events)

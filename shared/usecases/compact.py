@@ -73,6 +73,12 @@ class Ledger:
             yield from segment.events(self.pool.system)
         yield from self.events
 
+    def others(self) -> Iterator[Event]:
+        """Every event but the games that the segments tell as columns."""
+        for segment in self.segments:
+            yield from segment.rest
+        yield from self.events
+
     def before(self, instant: int) -> Ledger:
         """Only what was accepted before an instant."""
         return Ledger(

@@ -7,20 +7,21 @@ handle, is rated as the one person's. A pool that is opened later is told of all
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
 
-from shared.ledger.events import Event, decode, event_id
+from shared.ledger.events import Event, event_id
 from shared.problems import BadField, Problem, invalid, not_found
+from shared.ratings.base import Game
 from shared.store import ledger, merges, notes, people, pools, rated
 from shared.store.merges import Merge
 from shared.store.people import Person
 from shared.store.pools import Pool
 from shared.store.table import TRANSACTION_ITEMS, Busy, ConditionFailed, Operation
-from shared.usecases import previews
+from shared.usecases import compact, previews
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer
 
@@ -143,25 +144,26 @@ def _refuse_if_met(ctx: Context, ours: set[str], theirs: set[str]) -> None:
             )
 
 
-def _met(ctx: Context, pool: Pool, ours: Iterable[str], theirs: Iterable[str]) -> Iterator[str]:
-    """The games, rated or not, waiting ones too, in which somebody of one group met somebody of the other."""
-    one, two = set(ours), set(theirs)
-    met: set[tuple[str, str]] = set()
-    for month in ledger.months(pool.created_at, ctx.clock()):
-        for line in ledger.lines(ctx.table, pool.id, month):
-            both = any(sid in line for sid in one) and any(sid in line for sid in two)
-            if not both and not met:
-                continue
-            game = decode(line).game  # the newest revision of a game counts, and it comes last
-            if game is None:
-                continue
-            seated = set(pool.system.mentioned(game.content)) if both and not game.void else set()
-            if seated & one and seated & two:
-                met.add((game.club, game.game_id))
-            else:
-                met.discard((game.club, game.game_id))
-    for club, game_id in sorted(met):
-        yield f"{club}:{game_id}"
+def _met(ctx: Context, pool: Pool, ours: set[str], theirs: set[str]) -> Iterator[str]:
+    """The games, rated or not, waiting ones too, in which somebody of one group met somebody of the other.
+
+    All that a ledger tells of any game must be looked at, so closed months are read from their segments.
+    """
+    told = compact.read(ctx, pool)
+    newest: dict[tuple[str, str], Game] = {}
+    for event in told.others():
+        if event.game is not None:
+            ref = (event.game.club, event.game.game_id)
+            if ref not in newest or newest[ref].revision < event.game.revision:
+                newest[ref] = event.game
+    for ref, game in sorted(newest.items()):
+        seated = () if game.void else pool.system.mentioned(game.content)
+        if not ours.isdisjoint(seated) and not theirs.isdisjoint(seated):
+            yield ":".join(ref)
+    for segment in told.segments:
+        for game in segment.with_both(pool.system, ours, theirs):
+            if (game.club, game.game_id) not in newest:
+                yield f"{game.club}:{game.game_id}"
 
 
 # -- doing it ------------------------------------------------------------------------------------------------------

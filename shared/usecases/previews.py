@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.ledger import calendar
 from shared.ledger.events import Event
-from shared.ledger.lists import collate_plain, ordered, places
+from shared.ledger.lists import MAIN, collate_plain, ordered, places, variants
 from shared.problems import BadField, Problem, invalid
 from shared.ratings.base import PlayerState
 from shared.store import keys, ledger, people, pools, rated
@@ -39,7 +39,8 @@ def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
                 break  # nothing was rated while it was looked at
     else:
         raise Busy("preview")
-    place = (_places(pool, effects.before), _places(pool, effects.after))
+    today = calendar.day_of(ctx.clock(), pool.time_zone).toordinal()
+    place = (_places(pool, effects.before, today), _places(pool, effects.after, today))
     named = people.persons(ctx.table, effects.changed)
     fresh = pool.system.start(None, pool.settings)
     rows: list[dict[str, Any]] = []
@@ -63,10 +64,11 @@ def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
     return Answer(200, {"effects": told, "preview_token": f"v{effects.cursor.version}"})
 
 
-def _places(pool: Pool, states: Mapping[str, PlayerState]) -> dict[str, int]:
-    """Places need no names: equal ratings share one."""
+def _places(pool: Pool, states: Mapping[str, PlayerState], today: int) -> dict[str, int]:
+    """Places of who stands in the list, as it is published. They need no names: equal ratings share one."""
     order = ordered(pool.system, states, {}, collate_plain)
-    return places(pool.system, states, order)
+    listed = variants(pool.system, pool.settings, states, order, today)
+    return places(pool.system, states, [sid for sid in order if listed[sid] == MAIN])
 
 
 def guard(ctx: Context, pool: Pool, token: str) -> Operation:

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from shared.ledger import lists
 from shared.ledger.order import iso
 from shared.ratings.base import PlayerState, Rating
 from shared.store.pools import Pool
 from shared.usecases.context import Context
 
-MAIN = "main"
+MAIN = lists.MAIN
 CACHED = 4
 """Lists of so many pools are kept in memory, by their ETag."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from shared.ledger.order import utc_month
+from shared.problems import Problem
 from shared.store import keys
-from shared.usecases import closing, compact, rating, rebuild
+from shared.usecases import closing, compact, merging, rating, rebuild
 from tests.integration.histories import History
 from tests.integration.ladder import DAY, HOUR, Ladder, at, audit, spades
 
@@ -28,6 +31,16 @@ def three_months(system: str, seed: int = 3) -> Ladder:
 
 def ledger_reads(ladder: Ladder) -> list[str]:
     """The months of the ledger whose items a rebuild reads."""
+
+    def act() -> None:
+        rebuild.request(ladder.ctx, ladder.pool())
+        ladder.rate()
+
+    return months_read(ladder, act)
+
+
+def months_read(ladder: Ladder, act: Callable[[], None]) -> list[str]:
+    """The months of the ledger whose items are read meanwhile."""
     read: set[str] = set()
 
     def note(name: str, arguments: object) -> None:
@@ -37,8 +50,7 @@ def ledger_reads(ladder: Ladder) -> list[str]:
                 read.add(pk.split("#")[2])
 
     ladder.calls.before = note
-    rebuild.request(ladder.ctx, ladder.pool())
-    ladder.rate()
+    act()
     ladder.calls.before = None
     return sorted(read)
 
@@ -112,3 +124,36 @@ def test_closing_writes_them() -> None:
     closing.close(ladder.ctx, "p")
     assert ladder.ctx.data.get(compact.key("p", "2026-11")) is not None
     assert not any(pk.startswith(keys.inbox("p", 0)) for pk, _ in ladder.items())
+
+
+def test_whether_two_met_is_read_from_segments() -> None:
+    """However long the history: closed months cost an object each. What was told again later counts as it is now."""
+    ladder = Ladder.in_memory()
+    ladder.now = at("2026-07-20 12:00")
+    ladder.open_pool(rules=[{"from": "2026-01-01", "quit_ban_minutes": 0}])
+    ladder.register(*"abcdefg")
+    for number, teams in enumerate(["ab-cd", "ae-fg", "be-fg", "ac-bg"]):
+        ladder.submit(spades(f"g{number}", teams, at("2026-07-10 12:00") + number * HOUR))
+    ladder.now = at("2026-09-20 12:00")
+    ladder.void("g1")
+    ladder.correct("g2", result={"teams": [["a", "f"], ["e", "g"]], "outcome": "team1"})
+    ladder.rate()
+    assert compact.compact(ladder.ctx, ladder.pool()) == ["2026-07", "2026-08"]
+
+    refusals: list[Problem] = []
+
+    def met(one: str, two: str) -> str:
+        def act() -> None:
+            with pytest.raises(Problem) as refused:
+                merging.merge(ladder.ctx, one, two)
+            refusals.append(refused.value)
+
+        assert months_read(ladder, act) == ["2026-09"]
+        assert refusals[-1].code == "met-in-a-game"
+        return str(refusals[-1].extra["existing"]["game"])
+
+    assert met("b", "a") == "bern:g0"
+    assert met("c", "g") == "bern:g3"
+    assert met("e", "a") == "bern:g2", "by its correction"
+    assert merging.merge(ladder.ctx, "e", "b").status == 202, "by what was corrected"
+    assert met("c", "e") == "bern:g0", "through the record that he was merged with"

@@ -19,11 +19,13 @@ from shared.problems import Problem
 from shared.store import keys, ledger
 from shared.store import table as table_module
 from shared.store.table import Busy, Check, ConditionFailed, Put, Table
-from shared.usecases import access, bootstrap, games, merging, previews, rating
+from shared.usecases import access, bootstrap, games, merging, previews, rating, reading
 from shared.usecases.drafts import GameDraft
+from site_builder import publisher
 from tests.integration.api_fixture import ADMIN_KEY, Api
 from tests.integration.ladder import DAY, HOUR, SECOND, Ladder, at, audit, duel, iso_of, small_steps, spades
-from tests.integration.memory import MemoryTable
+from tests.integration.memory import MemoryBucket, MemoryTable
+from tests.integration.test_publisher_random import with_site
 
 
 @pytest.fixture
@@ -512,6 +514,47 @@ def test_a_preview_equals_what_then_happens(memory: Ladder) -> None:
     assert {row["player"]: row["place_after"] for row in effects["players"]} == {
         row["player"]: 1 + by_rating.index(new[row["player"]]) for row in effects["players"]
     }
+
+
+@pytest.mark.parametrize("system", ["spades", "bridier"])
+def test_the_places_of_a_preview_are_those_of_the_list(system: str) -> None:
+    """Who has too few games, or is new and listed apart, has no place and takes none."""
+    ladder, bucket = Ladder.in_memory(), MemoryBucket()
+    ladder.now = at("2026-08-20 12:00")
+    with_site(ladder, bucket)
+    more = {"minimum_games": 2} if system == "spades" else {"new_above_index": 480}
+    ladder.open_pool(system=system, rules=[{"from": "2026-01-01", **more}])
+    ladder.register(*"abcdefgh")
+    if system == "spades":
+        drafts = [
+            spades(f"g{n}", t, at("2026-08-01 12:00") + n * DAY) for n, t in enumerate(["ac-bd", "ab-ef", "gh-cd"])
+        ]
+        new = spades("new", "ab-gh", "2026-08-10 12:00")
+    else:
+        pairs = ["ab", "ab", "cb", "da", "ef", "ab", "cd", "cd"]
+        drafts = [duel(f"g{n}", *pair, at("2026-08-01 12:00") + n * DAY) for n, pair in enumerate(pairs)]
+        new = duel("new", "e", "c", "2026-08-10 12:00")
+
+    def published() -> dict[str, int | None]:
+        publisher.publish(ladder.ctx, "p")
+        return {
+            h: reading.player_in_pool(ladder.ctx, ladder.pool(), h, None)["place"] for h in sorted(ladder.ratings())
+        }
+
+    for draft in drafts:
+        send(ladder, draft)
+    ladder.rate()
+    before = published()
+    assert None in before.values()
+    body = games.submit(ladder.ctx, ladder.pool(), "bern", new, idempotency_key=None, body_digest="", preview=True)
+    send(ladder, new)
+    ladder.rate()
+    after = published()
+    rows = body.body["effects"]["players"]
+    assert {r["player"]: (r["place_before"], r["place_after"]) for r in rows} == {
+        r["player"]: (before[r["player"]], after[r["player"]]) for r in rows
+    }
+    assert {before[r["player"]] is None for r in rows} == {True, False}
 
 
 def test_a_token_is_void_once_anything_happened(memory: Ladder) -> None:
