@@ -1,4 +1,4 @@
-"""`python -m local demo`: starts everything, sends results through the HTTP API, closes the month, publishes.
+"""`python -m local demo`: starts everything, sends results through the HTTP API, closes months, publishes.
 
 What is sent: the duels of a real forum where they lie beside the project (``../shared/data/forum_duels.csv``; made-up
 ones otherwise), and what ``local.generator`` makes up: two Schieber clubs and a Spades club.
@@ -179,14 +179,8 @@ def _interleaved(pools: Sequence[PoolPlan]) -> list[tuple[str, str, Json]]:
     return [(pool, club, body) for _, pool, club, body in sorted(keyed, key=lambda entry: entry[:2])]
 
 
-def closing_after(moment: dt.datetime) -> dt.datetime:
-    """When the month of a moment has ended in every time zone: at 12:05 UTC of the next month's first day."""
-    year, month = (moment.year + 1, 1) if moment.month == 12 else (moment.year, moment.month + 1)
-    return dt.datetime(year, month, 1, 12, 5, tzinfo=dt.UTC)
-
-
 def fill(served: Served, say: Say = print, *, seed: int = SEED) -> list[settling.PoolState]:
-    """Send everything to a system that is empty, let it rate and publish, close the month.
+    """Send everything to a system that is empty, let it rate, publish and close months.
 
     Raises:
         DemoError: the API refused something.
@@ -210,9 +204,8 @@ def fill(served: Served, say: Say = print, *, seed: int = SEED) -> list[settling
             served.system.settle_ratings()
     with stage("published"):
         served.system.settle()
-    at = closing_after(dt.datetime.now(dt.UTC))
-    with stage(f"schedule 'closing' fired as of {at:%Y-%m-%d %H:%M} UTC, month frozen and published"):
-        served.system.fire("closing", at.isoformat())
+    with stage("schedule 'closing' fired: every month that has ended is closed"):
+        served.system.fire("closing")
         states = served.system.settle()
     for state in states:
         shown = admin.send("GET", f"/v1/pools/{state.pool}")

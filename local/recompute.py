@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from shared.ledger import lists
 from shared.ledger.events import Event, decode
 from shared.ledger.order import to_instant
 from shared.ledger.replay import rules_in, states_of
@@ -36,7 +37,8 @@ def recompute(source: str) -> dict[str, Any]:
     """Fold a published ledger.
 
     Returns:
-        ``{"pool", "position", "events", "published_hash", "hash", "standings"}``; standings by handle.
+        ``{"pool", "position", "events", "published_hash", "hash", "standings"}``; standings in
+        their order, equal ratings sharing the place.
 
     Raises:
         RecomputeError: a segment does not have its checksum, or the number of events is not the position.
@@ -55,6 +57,9 @@ def recompute(source: str) -> dict[str, Any]:
     until = None if closed is None else to_instant(dt.datetime.fromisoformat(closed.replace("Z", "+00:00")))
     states = states_of(system, rules_in(system, events), index["time_zone"], events, until)
     handles = json.loads(fetch(source, "ledger/players.json"))
+    # Names are not in a ledger, so equal ones stand in the order of their ids.
+    order = lists.ordered(system, states, {sid: ("", handles.get(sid, sid)) for sid in states}, lists.collate_plain)
+    places = lists.places(system, states, order)
     return {
         "pool": index["pool"],
         "position": index["position"],
@@ -62,8 +67,13 @@ def recompute(source: str) -> dict[str, Any]:
         "published_hash": index["state_hash"],
         "hash": to_hex(state_hash(system, states)),
         "standings": [
-            {"player": handles.get(sid, sid), "rating": system.present(state.rating, state.index), "games": state.games}
-            for sid, state in sorted(states.items(), key=lambda item: (system.order_key(item[1]), item[0]))
+            {
+                "place": places[sid],
+                "player": handles.get(sid, sid),
+                "rating": system.present(states[sid].rating, states[sid].index),
+                "games": states[sid].games,
+            }
+            for sid in order
         ],
     }
 
@@ -79,9 +89,9 @@ def show(source: str, *, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps(found, ensure_ascii=False, indent=1))
     else:
-        for number, line in enumerate(found["standings"], 1):
+        for line in found["standings"]:
             shown = " / ".join(str(value) for value in line["rating"].values())
-            print(f"{number:>5}  {line['player']:<40} {shown:>18} {line['games']:>6}")
+            print(f"{line['place']:>5}  {line['player']:<40} {shown:>18} {line['games']:>6}")
         print(f"{found['events']} events folded, state hash {found['hash']}")
         print("which is the published one" if agree else f"NOT the published one, {found['published_hash']}")
     return 0 if agree else 1

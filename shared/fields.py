@@ -10,7 +10,13 @@ from pydantic import ValidationError
 from shared.problems import BadField
 
 _CODES = {"extra_forbidden": "unknown-field", "value_error": "invalid", "string_pattern_mismatch": "pattern"}
-_MESSAGES = {"extra_forbidden": "There is no such field.", "missing": "This field is required."}
+_OBJECT = "An object is wanted: {...}."
+_MESSAGES = {
+    "extra_forbidden": "There is no such field.",
+    "missing": "This field is required.",
+    "model_type": _OBJECT,
+    "dict_type": _OBJECT,
+}
 MOST_ERRORS = 100
 """A body of a megabyte can be wrong in 100,000 places; nobody reads more than this many."""
 

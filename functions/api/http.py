@@ -198,6 +198,26 @@ class Request:
             raise invalid(wrong[:MOST_ERRORS])
         return parsed
 
+    def model_in_part(self, model: type[Model], **context: Any) -> tuple[Model, list[BadField]]:
+        """The body as a model without its wrong fields, and those: what is right can so be checked further.
+
+        Raises 422 where too little is left.
+        """
+        try:
+            return self.model(model, **context), []
+        except Problem as problem:
+            wrong = list(problem.errors)
+            outer = {re.split(r"[.\[]", error.field, maxsplit=1)[0] for error in wrong}
+            if "" in outer or not isinstance(self.json, dict):
+                raise
+            required = {name for name, info in model.model_fields.items() if info.is_required()}
+            stand_ins = dict.fromkeys(outer & required, "-")
+            rest = {name: value for name, value in self.json.items() if name not in outer}
+            try:
+                return model.model_validate(rest | stand_ins, strict=True, context=context), wrong
+            except ValidationError:
+                raise problem from None
+
     def strings(self, name: str) -> list[str]:
         """The texts of a list in the body, as far as there are any: to look up what they name before it is checked."""
         body = self.json
@@ -238,10 +258,12 @@ class Request:
         """The revision a change builds on. Raises 428 without one, 422 for what is none."""
         value = self.headers.get("if-match")
         if value is None:
-            raise Problem(428, "if-match-required", 'Send the revision this change builds on: `If-Match: "3"`.')
+            raise Problem(
+                428, "if-match-required", 'Send the revision this change builds on: `If-Match: "<revision>"`.'
+            )
         found = REVISION.fullmatch(value.strip())
         if found is None:
-            raise invalid([BadField("If-Match", "revision", 'A revision in quotes is wanted: `"3"`.')])
+            raise invalid([BadField("If-Match", "revision", 'A revision in quotes is wanted, such as `"1"`.')])
         return int(found[1])
 
     def idempotency_key(self) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, LiteralString
 from zoneinfo import available_timezones
 
@@ -374,8 +375,8 @@ class GameBody(Body):
         _all_different([r.id for r in value])
         return value
 
-    def draft(self) -> GameDraft:
-        """What the use cases work with."""
+    def draft(self, wrong: Sequence[BadField] = ()) -> GameDraft:
+        """What the use cases work with. ``wrong``: fields that were taken out of the body before."""
         given = {"register" if name == "register_" else name for name in self.model_fields_set} - {"reason"}
         return GameDraft(
             game_id=self.game_id,
@@ -392,6 +393,7 @@ class GameBody(Body):
             distinct=self.distinct,
             register=tuple((r.id, r.name) for r in self.register_),
             given=frozenset(given),
+            wrong=tuple(wrong),
         )
 
 

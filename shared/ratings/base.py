@@ -15,7 +15,7 @@ Units used everywhere inside:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -303,6 +303,31 @@ class RuleSystem(Protocol):
     ) -> list[tuple[str, dict[str, Rating]]]:
         """For a line-up: each possible outcome (``team1``, ``draw``, ``3:0`` ...) with every player's new rating."""
         ...
+
+
+@runtime_checkable
+class SidedSystem(Protocol):
+    """What a rule system adds when a game can be told from either side (Spades, Jass)."""
+
+    def from_other_side(self, content: Content) -> Content:
+        """The same game with its teams named in the other order."""
+        ...
+
+
+_OTHER_TEAM = {"team1": "team2", "team2": "team1"}
+
+
+def from_other_side(content: Content, pairs: Collection[str], names: Collection[str]) -> Content:
+    """A content with its teams named in the other order.
+
+    Args:
+        pairs: fields with one entry a team.
+        names: fields that may name ``team1`` or ``team2``.
+    """
+    other = dict(content)
+    other |= {pair: content[pair][::-1] for pair in pairs if pair in content}
+    other |= {name: _OTHER_TEAM.get(content[name], content[name]) for name in names if name in content}
+    return other
 
 
 @runtime_checkable

@@ -129,7 +129,10 @@ def _parse_day(value: object) -> object:
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
             raise ValueError("a day is written as YYYY-MM-DD")
-        return date.fromisoformat(value)
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            raise ValueError("there is no such day in the calendar") from None
     return value
 
 

@@ -56,6 +56,7 @@ from shared.ratings.base import (
     Settings,
     Spread,
     TeamSystem,
+    from_other_side,
 )
 
 START = 100
@@ -571,6 +572,10 @@ class Jass:
         """The content with every player replaced by ``name(player)``."""
         return {**content, "teams": [[name(player) for player in team] for team in content["teams"]]}
 
+    def from_other_side(self, content: Content) -> Content:
+        """The same game with its teams named in the other order."""
+        return from_other_side(content, ("teams", "striche", "categories", "points"), ("winner",))
+
     def as_submitted(self, content: Content) -> Content:
         """The content as the API writes and takes it; it normalises to the same again."""
         return as_submitted(content)
@@ -734,9 +739,9 @@ class Jass:
                 "team_rating": sums[number] / 2 / MILLION,
                 "opponents_rating": sums[1 - number] / 2 / MILLION,
                 "e": e,
-                "expected_difference": sign * working.expected,
+                "expected_difference": sign * working.expected + 0.0,  # of −0.0 this makes 0.0
                 "actual_difference": sign * difference,
-                "deviation": sign * working.deviation,
+                "deviation": sign * working.deviation + 0.0,
                 "s": s,
                 "s_before_clamp": raw,
                 "clamped": not 0 <= working.raw <= 1,

@@ -53,6 +53,7 @@ from shared.ratings.base import (
     RuleSystem,
     Settings,
     TeamSystem,
+    from_other_side,
 )
 
 START_RATING = 1500 * MILLION
@@ -772,6 +773,10 @@ class Spades:
                 for n in content["nils"]
             ]
         return out
+
+    def from_other_side(self, content: Content) -> Content:
+        """The same game with its teams named in the other order."""
+        return from_other_side(content, ("teams",), ("outcome",))
 
     def as_submitted(self, content: Content) -> Content:
         """The content as the API writes and takes it: instants in ISO 8601 (UTC), what says nothing left out."""

@@ -15,7 +15,7 @@ from shared.usecases import compact, rating, wake
 from shared.usecases.context import Context
 
 SETTLING = 60 * MICROSECONDS
-"""A list is frozen only so long after the closing: a request that was accepted just before it is stored by then."""
+"""A list is frozen only so long after the closing by the real clock: what was accepted just before is stored then."""
 
 
 def frozen_key(pool: str, month: str) -> str:
@@ -41,12 +41,17 @@ def close(ctx: Context, pool_id: str, now: int | None = None) -> list[str]:
 
 
 def freeze(ctx: Context, pool: Pool, now: int) -> list[str]:
-    """Freeze the list of every month that ended since the pool was opened and has none yet."""
+    """Freeze the list of every month that ended since the pool was opened and has none yet.
+
+    ``now`` ahead of the clock (a schedule fired by hand, to see what it will do) has nothing to wait for.
+    """
+    clock = ctx.clock()
+    limit = now if now > clock else min(now, clock - SETTLING)
     key = keys.frozen(pool.id)
     item = ctx.table.get(*key) or {}
     after = item.get("until", pool.created_at)
     done: list[str] = []
-    for at, day in calendar.closings(after, now - SETTLING, pool.time_zone):
+    for at, day in calendar.closings(after, limit, pool.time_zone):
         month = calendar.closed_month(day)
         if ctx.data.get(frozen_key(pool.id, month)) is None:
             store.put_checkpoint(ctx.data, frozen_key(pool.id, month), states_at(ctx, pool, at))

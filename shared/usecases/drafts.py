@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shared.problems import BadField
+
 
 @dataclass(frozen=True)
 class GameDraft:
@@ -27,6 +29,8 @@ class GameDraft:
     """(handle, name) of players to register with this submission."""
     given: frozenset[str] = frozenset()
     """Names of the fields the body had: a correction keeps the value of the others."""
+    wrong: tuple[BadField, ...] = ()
+    """Fields that were wrong in form and are left out here: nothing may be stored, but the rest is checked too."""
 
 
 @dataclass(frozen=True)

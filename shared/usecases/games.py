@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,7 @@ from shared.ratings.base import (
     RuleError,
     RuleSystem,
     Settings,
+    SidedSystem,
 )
 from shared.store import attention, keys, ledger, notes, people, pools
 from shared.store import rated as rated_store
@@ -133,10 +135,19 @@ def from_item(item: Item) -> Stored:
 
 
 # -- what a game means -------------------------------------------------------------------------------------------
-def digest_of(game: Game, note: str) -> str:
+def _told(system: RuleSystem, content: Content) -> bytes:
+    """A content as bytes, the same from whichever side it is told."""
+    told = msgspec.json.encode(content, order="deterministic")
+    if not isinstance(system, SidedSystem):
+        return told
+    return min(told, msgspec.json.encode(system.from_other_side(content), order="deterministic"))
+
+
+def digest_of(system: RuleSystem, game: Game, note: str) -> str:
     """Two submissions are equal exactly when these are; club, id, revision and void do not enter."""
-    same = msgspec.structs.replace(game, club="", game_id="", revision=0, void=False)
-    return hashlib.sha256(msgspec.json.encode([same, note], order="deterministic")).hexdigest()
+    same = msgspec.structs.replace(game, club="", game_id="", revision=0, void=False, content={})
+    told = _told(system, game.content).decode()
+    return hashlib.sha256(msgspec.json.encode([same, told, note], order="deterministic")).hexdigest()
 
 
 def fingerprint_of(system: RuleSystem, game: Game) -> str:
@@ -146,7 +157,7 @@ def fingerprint_of(system: RuleSystem, game: Game) -> str:
         str(game.started_at),
         str(game.finished_at),
         str(game.round),
-        msgspec.json.encode(game.content, order="deterministic").decode(),
+        _told(system, game.content).decode(),
         "open" if game.finished_at is None else "",
         ",".join(sorted(system.players(game.content))),
     )
@@ -157,6 +168,14 @@ def _rule_fields(error: RuleError, below: str) -> list[BadField]:
         BadField(f"{below}{'' if not e.field or e.field.startswith('[') else '.'}{e.field}", e.code, e.message)
         for e in error.errors
     ]
+
+
+def _parsed(system: RuleSystem, raw: Any, below: str) -> Any:
+    model = system.result_model if below == "result" else system.line_up_model
+    try:
+        return TypeAdapter(model).validate_python(raw)
+    except ValidationError as error:
+        raise invalid(bad_fields(error, raw, below)) from None
 
 
 def parse_content(
@@ -173,11 +192,7 @@ def parse_content(
     Raises:
         Problem: 422 with every wrong field.
     """
-    model = system.result_model if below == "result" else system.line_up_model
-    try:
-        parsed = TypeAdapter(model).validate_python(raw)
-    except ValidationError as error:
-        raise invalid(bad_fields(error, raw, below)) from None
+    parsed = _parsed(system, raw, below)
     try:
         if below == "line_up":
             if live is not None and isinstance(system, LiveSystem):
@@ -204,10 +219,9 @@ class Checked:
     """``{"result": ...}`` or ``{"line_up": ...}`` as it was sent, to name wrong fields in it."""
 
 
-def _times(ctx: Context, pool: Pool, draft: GameDraft) -> tuple[int, int | None, int]:
-    """(started_at, finished_at, number of the rules in force). Raises Problem 422."""
+def _times(ctx: Context, pool: Pool, draft: GameDraft, errors: list[BadField]) -> tuple[int, int | None, int] | None:
+    """(started_at, finished_at, number of the rules in force); None where that cannot be told: why is in ``errors``."""
     finished = draft.finished_at
-    errors: list[BadField] = []
     if draft.result is None and draft.line_up is None:
         errors.append(BadField("result", "missing", "A finished game needs its result, an open one its line_up."))
     if draft.result is not None and draft.line_up is not None:
@@ -218,20 +232,22 @@ def _times(ctx: Context, pool: Pool, draft: GameDraft) -> tuple[int, int | None,
         errors.append(BadField("finished_at", "open-game", "An open game has no finished_at yet; send its result."))
     started = draft.started_at if draft.started_at is not None else finished
     if started is None:
-        errors.append(BadField("started_at", "missing", "An open game needs the time it started."))
-        raise invalid(errors)
+        if draft.result is None:
+            errors.append(BadField("started_at", "missing", "An open game needs the time it started."))
+        return None
     limit = ctx.clock() + FUTURE
     for name, at in (("started_at", draft.started_at), ("finished_at", finished)):
         if at is not None and at > limit:
             errors.append(BadField(name, "in-the-future", "This lies more than 10 minutes in the future."))
     if finished is not None and finished < started:
         errors.append(BadField("finished_at", "before-start", "The game finished before it started."))
+        return None
     number = in_force(pool.rules, started)
     if number is None:
         first = pool.rules_as_given[0]["from"]
-        errors.append(BadField("started_at", "before-rules", f"The pool's rules begin on {first}."))
-    if errors or number is None:
-        raise invalid(errors)
+        name = "started_at" if draft.started_at is not None else "finished_at"
+        errors.append(BadField(name, "before-rules", f"The pool's rules begin on {first}."))
+        return None
     return started, finished, number
 
 
@@ -249,18 +265,34 @@ def check(
     Args:
         found: the handle items that were read ahead.
         asked: what was looked for then: a handle among them that was not found is not looked for again.
+
+    Raises:
+        Problem: 422 with every wrong field, those of the draft among them.
     """
     system = pool.system
-    started, finished, number = _times(ctx, pool, draft)
-    settings = pool.rules[number].settings
+    errors: list[BadField] = []
+    times = _times(ctx, pool, draft, errors)
     below = "line_up" if draft.result is None else "result"
     raw = draft.line_up if draft.result is None else draft.result
-    normal = parse_content(system, raw, below, settings, started, finished, live)
-    content = normal.content
-    mentioned = system.mentioned(content)
+    normal: Normalised | None = None
+    mentioned: Sequence[str] = ()
+    try:
+        if times is not None and raw is not None:
+            started, finished, number = times
+            normal = parse_content(system, raw, below, pool.rules[number].settings, started, finished, live)
+            mentioned = system.mentioned(normal.content)
+        elif raw is not None:
+            _parsed(system, raw, below)
+    except Problem as problem:
+        errors += problem.errors
+    if normal is None:
+        mentioned = _seated(system, raw, pool.settings)
     if missing := [k for h in mentioned if (k := keys.handle(h)) not in found and k not in asked]:
         found = {**found, **ctx.table.batch_get(missing)}
-    sids, registrations = _people(ctx, club, draft, mentioned, raw, below, found)
+    sids, registrations, unknown = _people(ctx, club, draft, mentioned, raw, below, found)
+    if normal is None or times is None or errors or unknown or draft.wrong:
+        raise _all_wrong(draft, [*errors, *unknown])
+    started, finished, _ = times
     game = Game(
         club=club,
         game_id="",
@@ -272,17 +304,39 @@ def check(
         tournament=draft.tournament,
         round=draft.round,
         sequence=draft.sequence,
-        content=system.translate(content, lambda h: sids[h]),
+        content=system.translate(normal.content, lambda h: sids[h]),
     )
     warnings = [{"field": f"{below}.{w.field}", "code": w.code, "message": w.message} for w in normal.warnings]
     game, more = eligibility.with_leavers(ctx, pool, game, sids, found)
     return Checked(game, draft.note, warnings + more, registrations, sids, {below: raw})
 
 
+def _seated(system: RuleSystem, raw: Any, settings: Settings) -> Sequence[str]:
+    """Who sits at the table of a content that is wrong elsewhere; nobody where that cannot be told."""
+    if not isinstance(raw, Mapping):
+        return ()
+    seats = {name: value for name, value in raw.items() if name in system.line_up_model.model_fields}
+    try:
+        parsed = TypeAdapter(system.line_up_model).validate_python(seats)
+        return system.mentioned(system.normalise_line_up(parsed, settings).content)
+    except (ValidationError, RuleError):
+        return ()
+
+
+def _all_wrong(draft: GameDraft, errors: Sequence[BadField]) -> Problem:
+    """422 with the fields that were wrong in form, and with what else is wrong apart from these."""
+    known = {re.split(r"[.\[]", error.field, maxsplit=1)[0] for error in draft.wrong}
+    more = [error for error in errors if error.field not in known]
+    every = [*draft.wrong, *more]
+    if all(error.code == "unknown-player" for error in every):
+        return invalid(every, "The game names players who are not registered.")
+    return invalid(every)
+
+
 def _people(
     ctx: Context, club: str, draft: GameDraft, mentioned: Sequence[str], raw: Any, below: str, found: Mapping[Key, Item]
-) -> tuple[dict[str, str], list[Operation]]:
-    """Server-made ids of all players, and the writes that register new ones. Raises Problem 422 naming the unknown."""
+) -> tuple[dict[str, str], list[Operation], list[BadField]]:
+    """Server-made ids of all players, the writes that register new ones, and the unknown."""
     sids: dict[str, str] = {h: found[keys.handle(h)]["sid"] for h in mentioned if keys.handle(h) in found}
     registrations: list[Operation] = []
     new = {handle.lower(): name for handle, name in draft.register}
@@ -291,15 +345,15 @@ def _people(
             continue
         sids[handle] = ctx.token(12)
         registrations += people.registration(handle, name, club, sids[handle])
-    errors = [
+    if any(re.match("register($|[.[])", error.field) for error in draft.wrong):
+        return sids, registrations, []  # who was meant to be registered cannot be told
+    unknown = [
         BadField(path, "unknown-player", f"There is no player {handle!r}; register the player first.")
         for handle in mentioned
         if handle not in sids
         for path in (list(mentions({below: raw}, handle)) or [below])
     ]
-    if errors:
-        raise invalid(errors, "The game names players who are not registered.")
-    return sids, registrations
+    return sids, registrations, unknown
 
 
 # -- submitting --------------------------------------------------------------------------------------------------
@@ -336,7 +390,9 @@ def submit(
     fingerprint = fingerprint_of(pool.system, checked.game)
     door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead, checked.body)
     if preview:
-        return previews.preview(ctx, pool, [event_of(ctx, checked.game, "finished", ctx.clock(), None)])
+        return previews.preview(
+            ctx, pool, [event_of(ctx, checked.game, "finished", ctx.clock(), None)], checked.handles
+        )
     write = first_revision(ctx, pool, club, checked, fingerprint, door, idem=idem.partition)
     stored, operations, guard = write.stored, write.operations, write.guard
     body = render(ctx, pool, stored, [], "open" if stored.game.finished_at is None else "pending", checked.handles)
@@ -423,7 +479,7 @@ def first_revision(
     idem: str = "",
 ) -> Write:
     """A new game with its event, the players it registers and what the door notes."""
-    stored, event = _first(ctx, club, checked, fingerprint)
+    stored, event = _first(ctx, pool, club, checked, fingerprint)
     stored.idem = idem
     guard = _put_fingerprint(pool.id, fingerprint, stored.ref)
     operations = [
@@ -442,10 +498,10 @@ def put_game(pool: str, stored: Stored) -> Put:
     return Put(to_item(pool, stored), ABSENT)
 
 
-def _first(ctx: Context, club: str, checked: Checked, fingerprint: str) -> tuple[Stored, Event]:
+def _first(ctx: Context, pool: Pool, club: str, checked: Checked, fingerprint: str) -> tuple[Stored, Event]:
     now = ctx.clock()
     what: What = "started" if checked.game.finished_at is None else "finished"
-    digest = digest_of(checked.game, checked.note)
+    digest = digest_of(pool.system, checked.game, checked.note)
     stored = Stored(
         game=checked.game,
         digest=digest,
@@ -505,7 +561,7 @@ def _raise_failed(
 def _existing(ctx: Context, pool: Pool, stored: Stored, checked: Checked) -> Answer:
     """The id is taken: 200 when this is equal to any of its revisions, else 409 with the present game."""
     body = read_stored(ctx, pool, stored)
-    if digest_of(checked.game, checked.note) in {r.digest for r in stored.revisions}:
+    if digest_of(pool.system, checked.game, checked.note) in {r.digest for r in stored.revisions}:
         return Answer(200, body)
     raise Problem(
         409,
@@ -751,7 +807,7 @@ def correct(
     whole = merged(pool, stored, draft, name)
     checked = check(ctx, pool, ref[0], whole, live, _doors_ahead(ctx, pool, whole))
     new = msgspec.structs.replace(checked.game, club=ref[0], game_id=ref[1], revision=game.revision + 1)
-    digest = digest_of(new, checked.note)
+    digest = digest_of(pool.system, new, checked.note)
     if digest == stored.digest and not game.void and if_match in (game.revision, game.revision - 1):
         return Answer(200, read_stored(ctx, pool, stored))
     eligibility.check_change(ctx, pool, game, new, checked.handles, checked.body)
@@ -851,7 +907,7 @@ def next_revision(
     """The next revision of a stored game, on condition that the present one is still the newest."""
     now, touches = revision_time(ctx, stored), min(stored.earliest, new.started_at)
     remark = checked.note if checked is not None else stored.note
-    digest = digest_of(new, remark)
+    digest = digest_of(pool.system, new, remark)
     changed = Stored(
         game=new,
         digest=digest,
@@ -902,7 +958,8 @@ def _replace(
     """Store a new revision with its event, on condition that the present one is still the newest."""
     if preview:
         now, touches = revision_time(ctx, stored), min(stored.earliest, new.started_at)
-        return previews.preview(ctx, pool, [event_of(ctx, new, what, now, touches)])
+        handles = checked.handles if checked is not None else None
+        return previews.preview(ctx, pool, [event_of(ctx, new, what, now, touches)], handles)
     write = next_revision(ctx, pool, stored, new, what, by=by, reason=reason, checked=checked)
     changed, operations, guard = write.stored, write.operations, write.guard
     if preview_token is not None:

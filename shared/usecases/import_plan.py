@@ -307,7 +307,7 @@ class _Planner:
             checked.game, game_id=planned.game_id, revision=stored.game.revision + 1, void=False
         )
         checked.game = changed
-        digest = games.digest_of(changed, checked.note)
+        digest = games.digest_of(self.pool.system, changed, checked.note)
         if digest == stored.digest:
             planned.status = "unchanged"
         elif digest in {revision.digest for revision in stored.revisions}:

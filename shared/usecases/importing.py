@@ -260,10 +260,10 @@ def _players(plan: Plan, planned: Planned) -> dict[str, str | None]:
 
 def effects(ctx: Context, pool: Pool, plan: Plan) -> dict[str, Any]:
     """What the ratings would become: ``effects`` and ``preview_token`` of a preview."""
-    answer = dict(previews.preview(ctx, pool, import_plan.events(ctx, plan)).body)
+    new = {handle: plan.names.sids[handle] for handle in plan.names.registrations}
+    answer = dict(previews.preview(ctx, pool, import_plan.events(ctx, plan), new).body)
     told = dict(answer["effects"])
-    new = {plan.names.sids[handle]: handle for handle in plan.names.registrations}
-    players = [{**row, "player": new.get(row["player"], row["player"])} for row in told["players"]]
+    players = told["players"]
     if len(players) > MOST_EFFECTS:
         told["more_players"] = len(players) - MOST_EFFECTS
     told["players"] = players[:MOST_EFFECTS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from shared.fields import bad_fields
+from shared.ledger import calendar
 from shared.ledger.events import Event, event_id
 from shared.ledger.order import iso
 from shared.problems import BadField, Problem, forbidden, invalid, not_found
@@ -160,6 +162,14 @@ def _store(ctx: Context, pool: Pool, writes: list[Operation]) -> bool:
     return True
 
 
+def _refuse_days_to_come(ctx: Context, pool: Pool, start: Mapping[str, Any]) -> None:
+    """Raise 422 for a day in a start that no zone's calendar has reached: nobody carries over what is to come."""
+    today = calendar.day_of(ctx.clock(), pool.time_zone).isoformat()
+    fields = [f"start.{name}" for name, value in start.items() if name.endswith("_on") and value and value > today]
+    if fields:
+        raise invalid([BadField(field, "in-the-future", "This day is still to come.") for field in fields])
+
+
 def set_start(ctx: Context, pool: Pool, person: Person, start: dict[str, Any]) -> dict[str, Any]:
     """Carry over a start rating. The same again changes nothing.
 
@@ -167,6 +177,7 @@ def set_start(ctx: Context, pool: Pool, person: Person, start: dict[str, Any]) -
         Problem: 409 ``already-rated`` after the first rated game.
     """
     refuse_merged(ctx, person)
+    _refuse_days_to_come(ctx, pool, start)
     answer = {"pool": pool.id, "player": person.handle, "start": start}
     text = json.dumps(start, sort_keys=True)
     for _ in range(ATTEMPTS):

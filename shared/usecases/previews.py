@@ -21,8 +21,11 @@ LOOKS = 5
 """How often a preview is begun again when the rater goes on meanwhile."""
 
 
-def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
+def preview(ctx: Context, pool: Pool, events: Sequence[Event], handles: Mapping[str, str] | None = None) -> Answer:
     """The effects of events that are not stored, on the pool as it stands once all that waits is rated.
+
+    Args:
+        handles: handle → server-made id of those whom the events would register.
 
     Raises:
         Busy: a replay is being written by the rater; in a moment there will be something to look at.
@@ -44,12 +47,13 @@ def preview(ctx: Context, pool: Pool, events: Sequence[Event]) -> Answer:
     named = people.persons(ctx.table, effects.changed)
     fresh = pool.system.start(None, pool.settings)
     rows: list[dict[str, Any]] = []
+    new = {sid: handle for handle, sid in (handles or {}).items()}
     for sid in effects.changed:
         was, now = effects.before.get(sid), effects.after.get(sid)
         one, two = was or fresh, now or fresh
         rows.append(
             {
-                "player": named[sid].handle if sid in named else sid,
+                "player": named[sid].handle if sid in named else new.get(sid, sid),
                 "before": pool.system.present(one.rating, one.index) if was is not None else None,
                 "after": pool.system.present(two.rating, two.index) if now is not None else None,
                 "change": pool.system.present_change((one.rating, one.index), (two.rating, two.index)),

@@ -41,6 +41,10 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
         )
     view = rated_store.read_cursor(ctx.table, pool.id).view
     stands = {h: survivor(ctx.table, pool.id, view, sid) for h, sid in found.items()}
+    if len(set(stands.values())) < len(stands):
+        twice = [h for h in stands if sum(sid == stands[h] for sid in stands.values()) > 1]
+        message = "These are one person, and nobody sits at a table twice."
+        raise invalid([BadField(next(mentions(body, h), ""), "player-twice", message) for h in twice])
     rows = rated_store.read_states(ctx.table, pool.id, stands.values(), view)
     fresh = system.start(None, pool.settings)
     states: dict[str, PlayerState] = {h: rows[s].state if s in rows else fresh for h, s in stands.items()}

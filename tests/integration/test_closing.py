@@ -119,9 +119,13 @@ def test_a_month_is_frozen_only_when_what_was_accepted_in_it_is_stored(ladder: L
     first = calendar.closing_instant(2026, 6, ZONE)
     ladder.now = first + 59 * SECOND
     assert closing.close(ladder.ctx, "p") == []
+    assert closing.close(ladder.ctx, "p", first) == []
     ladder.now = first + 61 * SECOND
     assert closing.close(ladder.ctx, "p") == ["2026-05"]
     assert closing.close(ladder.ctx, "p") == []
+    second = calendar.closing_instant(2026, 7, ZONE)
+    assert closing.close(ladder.ctx, "p", second - 1) == []
+    assert closing.close(ladder.ctx, "p", second) == ["2026-06"], "fired by hand, ahead of the clock"
 
 
 # -- frozen lists ----------------------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def journey(served: ServedProcess) -> Journey:
     assert refused == []
     served.settle()
     now = dt.datetime.now(dt.UTC)
-    return Journey(served, plans, keys, late, now, demo.closing_after(now))
+    return Journey(served, plans, keys, late, now, _closing_after(now))
 
 
 # -- as it stands now --------------------------------------------------------------------------------------------
@@ -335,6 +335,12 @@ def test_a_late_result_changes_the_ratings_and_no_frozen_list(closed: Journey) -
         assert {row["player"]: numbers(row["rating"]) for row in found["standings"]} == expected.lists[earlier]
 
 
+def _closing_after(moment: dt.datetime) -> dt.datetime:
+    """When the month of a moment has ended in every time zone."""
+    begin = (moment.replace(day=1) + dt.timedelta(32)).replace(day=1)
+    return begin.replace(hour=12, minute=5, second=0, microsecond=0)
+
+
 # -- with the template's roles -----------------------------------------------------------------------------------
 def test_the_main_job_needs_no_more_than_the_roles_allow(tmp_path: Path) -> None:
     until = dt.datetime.now(dt.UTC).date() - dt.timedelta(2)
@@ -354,7 +360,7 @@ def test_the_main_job_needs_no_more_than_the_roles_allow(tmp_path: Path) -> None
                 assert served.admin("POST", f"/v1/pools/{plan.id}/games?club={club}", sent).status == 201
             assert served.request("POST", f"/v1/pools/{plan.id}/games", json={}, key=key).status == 422
         served.settle()
-        closing = demo.closing_after(dt.datetime.now(dt.UTC))
+        closing = _closing_after(dt.datetime.now(dt.UTC))
         served.schedule("closing", closing.isoformat())
         served.schedule("sweep")
         served.settle()

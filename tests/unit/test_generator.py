@@ -7,7 +7,6 @@ import itertools
 from collections import defaultdict
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -172,15 +171,6 @@ def test_games_of_all_pools_are_sent_in_their_own_order() -> None:
     for pool in pools:
         assert [(club, body) for name, club, body in sent if name == pool.id] == list(pool.games)
     assert len(sent) == sum(len(pool.games) for pool in pools)
-
-
-@pytest.mark.parametrize(
-    ("moment", "closing"),
-    [("2026-11-30T23:59:00", "2026-12-01T12:05:00"), ("2026-12-01T00:00:00", "2027-01-01T12:05:00")],
-)
-def test_the_closing_is_fired_when_the_month_has_ended_everywhere(moment: str, closing: str) -> None:
-    at = demo.closing_after(dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC))
-    assert at == dt.datetime.fromisoformat(closing).replace(tzinfo=dt.UTC)
 
 
 def test_the_forum_duels_are_read_as_they_lie(tmp_path: Any) -> None:

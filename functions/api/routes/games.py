@@ -5,7 +5,7 @@ from __future__ import annotations
 from functions.api import answers, models
 from functions.api.http import Request
 from functions.api.routing import IDEMPOTENCY_KEY, IF_MATCH, PREVIEW, PREVIEW_TOKEN, Access, route
-from shared.problems import BadField, forbidden, invalid
+from shared.problems import BadField, Problem, forbidden, invalid
 from shared.store.pools import Pool
 from shared.usecases import games, pools
 from shared.usecases.drafts import Answer
@@ -42,12 +42,12 @@ def _own_game(request: Request) -> tuple[Pool, tuple[str, str]]:
 def submit(request: Request) -> Answer:
     """Send a game, finished or open; the same again changes nothing."""
     pool = submittable_pool(request)
-    body = request.model(models.GameBody, time_zone=pool.time_zone)
+    body, wrong = request.model_in_part(models.GameBody, time_zone=pool.time_zone)
     return games.submit(
         request.ctx,
         pool,
         request.club,
-        body.draft(),
+        body.draft(wrong),
         idempotency_key=request.idempotency_key(),
         body_digest=request.digest,
         preview=request.flag("preview"),
@@ -75,17 +75,21 @@ def get_game(request: Request) -> Answer:
 def correct(request: Request) -> Answer:
     """Correct a game, finish an open one, or revive a void one; what is left out keeps its value."""
     pool, ref = _own_game(request)
-    body = request.model(models.CorrectionBody, time_zone=pool.time_zone)
+    body, wrong = request.model_in_part(models.CorrectionBody, time_zone=pool.time_zone)
     if body.game_id not in (None, ref[1]):
-        raise invalid([BadField("game_id", "another-game", "This is not the game in the path.")])
+        wrong.append(BadField("game_id", "another-game", "This is not the game in the path."))
+    try:
+        if_match = request.if_match()
+    except Problem as problem:
+        raise invalid([*wrong, *problem.errors]) if wrong else problem from None
     return games.correct(
         request.ctx,
         pool,
         request.club,
         ref,
-        body.draft(),
+        body.draft(wrong),
         reason=body.reason,
-        if_match=request.if_match(),
+        if_match=if_match,
         admin=request.admin,
         preview=request.flag("preview"),
         preview_token=request.text("preview_token"),

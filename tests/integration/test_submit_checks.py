@@ -1,0 +1,133 @@
+"""What a submission is compared with, and everything that is wrong with it told at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.inprocess import System
+from shared.ratings import rule_system
+from tests.integration.people_fixture import Ladder, at, fields
+
+TEAMS = {"teams": [["anna", "bob"], ["cy", "dora"]]}
+OTHER = {"teams": [["dora", "cy"], ["bob", "anna"]]}
+
+
+@pytest.fixture
+def ladder(system: System) -> Ladder:
+    made = Ladder(system)
+    made.players("anna bob cy dora")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("rules", "settings", "one", "two"),
+    [
+        (
+            "spades",
+            {},
+            {"outcome": "team1", "nils": [{"bidder": "anna", "set": True, "set_by": "cy"}]},
+            {"outcome": "team2", "nils": [{"bidder": "anna", "set": True, "set_by": "cy"}]},
+        ),
+        ("spades", {}, {"outcome": "draw"}, {"outcome": "draw"}),
+        ("jass", {}, {"striche": [3, 0]}, {"striche": [0, 3]}),
+        (
+            "jass",
+            {},
+            {"striche": [{"berg": 1, "sieg": 2}, {"matsch": 1}], "winner": "team1"},
+            {"striche": [{"matsch": 1}, {"berg": 1, "sieg": 2}], "winner": "team2"},
+        ),
+        ("jass", {"measure": "points", "target_points": 2500}, {"points": [2500, 1800]}, {"points": [1800, 2500]}),
+    ],
+)
+def test_a_game_is_the_same_from_either_side(
+    ladder: Ladder, rules: str, settings: dict[str, Any], one: dict[str, Any], two: dict[str, Any]
+) -> None:
+    ladder.pool("p", rules, **settings)
+    first = ladder.send("p", "g", {**TEAMS, **one}, at(1))
+    assert ladder.send("p", "g", {**OTHER, **two}, at(1), status=200) == first, "the same game again"
+    answer = ladder.send("p", "again", {**OTHER, **two}, at(1), status=409)
+    assert (answer["code"], answer["existing"]["game_id"]) == ("possible-duplicate", "g")
+    if one != two:
+        assert ladder.send("p", "g", {**OTHER, **one}, at(1), status=409)["code"] == "conflict"
+        ladder.send("p", "lost", {**OTHER, **one}, at(1))
+
+
+@pytest.mark.parametrize("rules", ["spades", "jass"])
+def test_told_twice_from_the_other_side_is_told_as_at_first(rules: str) -> None:
+    system: Any = rule_system(rules)
+    content = {**TEAMS, "outcome": "team2", "winner": "team1", "striche": [0, 3], "categories": [{}, {"sieg": 2}]}
+    other = system.from_other_side(content)
+    assert other != content
+    assert system.from_other_side(other) == content
+
+
+def test_every_wrong_field_at_once(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    teams = [["anna", "who"], ["cy", "dora"]]
+    body = {"game_id": "g", "finished_at": at(1), "round": "x", "result": {"teams": teams, "striche": ["a", 1]}}
+    wrong = [("round", "int-type"), ("result.striche[0]", None), ("result.teams[0][1]", "unknown-player")]
+    answer = ladder.post("/v1/pools/p/games", body, status=422)
+    assert [name for name, _ in fields(answer)] == [name for name, _ in wrong]
+    body |= {"finished_at": "2099-01-01T00:00:00Z", "round": 1}
+    assert [name for name, _ in fields(ladder.post("/v1/pools/p/games", body, status=422))] == [
+        "finished_at",
+        "result.striche[0]",
+        "result.teams[0][1]",
+    ]
+    body |= {"finished_at": "yesterday", "register": [{"id": "who"}]}
+    found = [name for name, _ in fields(ladder.post("/v1/pools/p/games", body, status=422))]
+    assert found == ["finished_at", "register[0].name", "result.striche[0]"], "who was meant cannot be told"
+    body = {"game_id": "g", "round": -1, "sequence": "1"}
+    found = [name for name, _ in fields(ladder.post("/v1/pools/p/games", body, status=422))]
+    assert found == ["round", "sequence", "result", "started_at"]
+
+
+def test_every_wrong_field_of_a_correction_at_once(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    ladder.send("p", "g", {**TEAMS, "striche": [3, 0]}, at(1))
+    body = {"round": -1, "result": {**TEAMS, "striche": [3, 2.5]}}
+    found = ladder.put("/v1/pools/p/games/g", body, revision=1, status=422)
+    assert [name for name, _ in fields(found)] == ["round", "reason", "result.striche[1]"]
+    assert ladder.get("/v1/pools/p/games/g")["revision"] == 1
+
+
+@pytest.mark.parametrize("body", [None, [], 5, "x"])
+def test_a_body_that_is_no_object(ladder: Ladder, body: Any) -> None:
+    ladder.pool("p", "jass")
+    answer = ladder.system.request("POST", "/v1/pools/p/games", json=body, key=ladder.key)
+    assert answer.status == 422
+    assert "GameBody" not in str(answer.body)
+
+
+def test_a_preview_names_those_whom_it_would_register(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    ladder.send("p", "g", {**TEAMS, "striche": [3, 0]}, at(1))
+    newcomer = {"register": [{"id": "eve", "name": "Eve"}]}
+    result = {"teams": [["anna", "eve"], ["cy", "dora"]], "striche": [3, 0]}
+    body = {"finished_at": at(2), "result": result, **newcomer}
+    effects = ladder.post("/v1/pools/p/games?preview=true", body, status=200)["effects"]
+    assert {row["player"] for row in effects["players"]} == {"anna", "eve", "cy", "dora"}
+    body = {"reason": "it was Eve", "result": result, **newcomer}
+    effects = ladder.put("/v1/pools/p/games/g?preview=true", body, revision=1, status=200)["effects"]
+    assert {row["player"] for row in effects["players"]} == {"eve", "bob"}
+
+
+def test_a_quote_does_not_seat_one_person_twice(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    assert ladder.system.admin("POST", "/v1/players/anna/merge", {"into": "bob"}).status == 202
+    ladder.system.settle()
+    answer = ladder.post("/v1/pools/p/quote", TEAMS, status=422)
+    assert fields(answer) == [("teams[0][0]", "player-twice"), ("teams[0][1]", "player-twice")]
+
+
+def test_nobody_carries_over_a_result_that_is_still_to_come(ladder: Ladder) -> None:
+    ladder.pool("p", "bridier")
+    start = {"start": {"rank": 520, "index": 453, "last_result_on": "2999-05-01"}}
+    answer = ladder.system.admin("PUT", "/v1/pools/p/players/anna", start)
+    assert fields(answer.body) == [("start.last_result_on", "in-the-future")]
+    start["start"]["last_result_on"] = "2026-13-01"
+    answer = ladder.system.admin("PUT", "/v1/pools/p/players/anna", start)
+    assert fields(answer.body) == [("start.last_result_on", "invalid")]
+    assert "no such day" in answer.body["errors"][0]["message"]
