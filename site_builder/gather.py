@@ -393,6 +393,9 @@ class Gatherer:
         labels = {"club": game.club, "group": game.group, "tournament": game.tournament}
         named = {f"{kind}:{label}" for kind, label in labels.items() if label}
         self.played_in |= {name for name in named if not name.startswith("club:")}
+        if game.tournament and game.finished_at is not None:
+            year = calendar.day_of(game.finished_at, self.pool.time_zone).year
+            self.played_in.add(f"tournament:{game.tournament}:{year}")
         status = game_cases._status(game, finished, held is not None)
         reason = msgspec.json.decode(held, type=rated_store.HeldRow).reason if held is not None else ""
         # A game that is not rated and will not be (there may be many) links nobody, so that it never has to change.
@@ -454,14 +457,19 @@ class Gatherer:
         return tuple(lines)
 
     def label_games(self, label: str, most: int) -> tuple[views.GameLine, ...]:
-        """The rated games of a group (newest first) or tournament (in their order), at most so many."""
+        """The rated games of a group (newest first) or tournament (in their order), at most so many; of a year too."""
         if not most:
             return ()
-        forward = label.startswith("tournament:")
-        name = label.partition(":")[2]
+        kind, name, year = f"{label}:".split(":")[:3]
+        label, forward = f"{kind}:{name}", kind == "tournament"
+
+        def belongs(row: Rated) -> bool:
+            if row.game is None or name != (row.game.tournament if forward else row.game.group):
+                return False
+            return not year or calendar.day_of(row.at, self.pool.time_zone).year == int(year)
+
         if self._rows_by_game is not None:
-            rows = [r for r in self.all_rows if r.kind == FINISH and r.game is not None]
-            rows = [r for r in rows if r.game is not None and name == (r.game.tournament if forward else r.game.group)]
+            rows = [r for r in self.all_rows if r.kind == FINISH and belongs(r)]
             return tuple(self.game_line(row) for row in (rows[:most] if forward else rows[: -most - 1 : -1]))
         found: list[views.GameLine] = []
         pointers = [item["sk"] for item in self.ctx.table.query(keys.label(self.pool.id, label), forward=forward)]
@@ -473,7 +481,7 @@ class Gatherer:
             # A pointer may outlive its row, or the row belong elsewhere by now.
             texts = [self.view.pick(items.get(key)) for key in wanted]
             for row in [rated_store.load_rated(text) for text in texts if text is not None]:
-                if row.game is not None and name == (row.game.tournament if forward else row.game.group):
+                if belongs(row):
                     found.append(self.game_line(row))
         return tuple(found[:most])
 

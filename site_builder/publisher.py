@@ -662,6 +662,9 @@ class _Publication:
                 touched |= was.state.labels.keys() if was is not None else set()
         for gone in before.values():
             touched |= gone.state.labels.keys()
+        # A year more, or one less, is a tab on the pages of all the others.
+        new_years = {n.rpartition(":")[0] for n in self.counts.labels.keys() ^ self.counts_were.labels.keys()}
+        touched |= {n for n in self.counts.labels if n.count(":") == 2 and n.rpartition(":")[0] in new_years}
         members, members_were = _members(new.rows, touched), _members(old.rows if old is not None else (), touched)
         for label in sorted(touched):
             if members[label]:
@@ -680,6 +683,7 @@ class _Publication:
         numbers = list(range(1, pages + 1)) if dirty.everything or self.after_crash else sorted({1, *numbers})
         name = self.gather.club_names.get(base, base) if kind == "club" else base
         years = sorted(n.rpartition(":")[2] for n in self.gather.labels if n.startswith(f"{kind}:{base}:"))
+        has_games = kind == "tournament" or ":" not in rest
         for number in numbers:
             shown, around = self._lines(ordered, number)
             page = views.LabelPage(
@@ -687,7 +691,7 @@ class _Publication:
                 rest,
                 name,
                 tuple(shown),
-                games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if number == 1 and ":" not in rest else (),
+                games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if number == 1 and has_games else (),
                 page=number,
                 pages=pages,
                 year=rest.partition(":")[2],
@@ -915,9 +919,10 @@ class _Publication:
 
 
 def _tournament_key(record: views.Record) -> tuple[int, ...]:
-    """Most scored first, then the difference, then wins and half wins."""
-    _, won, drawn, _, own, other, _ = record
-    return (-own, other - own, -2 * won - drawn)
+    """Most scored first, then the difference, then what was counted beside (the points of the cards); where nothing
+    is counted, wins and half wins."""
+    _, won, drawn, _, own, other, _, beside = record
+    return (-own, other - own, -beside) if own or other else (0, 0, -2 * won - drawn)
 
 
 def _numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | None]]:

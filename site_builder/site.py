@@ -374,6 +374,7 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
         rows = _rows(pool, figures, label.standings, label.around, label=name)
         gainers = _rows(pool, figures, label.gainers, label=name)
         tallied = any(any(line.labels.get(name, ())[4:6]) for line in label.standings)
+        beside = any(any(line.labels.get(name, ())[7:]) for line in label.standings)
         return {
             "label": label,
             "label_key": name,
@@ -385,6 +386,7 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
             "number": label.page,
             "pages": label.pages,
             "tallied": tallied,
+            "points": beside,
             "label_address": lambda page: Addresses(pool, text.language).label(label.kind, label.id, page),
         }
 

@@ -18,7 +18,7 @@ from shared.ratings import rule_system
 from shared.ratings.base import Rating, RuleSystem, Settings
 
 Record = tuple[int, ...]
-"""games, won, drawn, lost, for, against, gained (the last three only for labels)."""
+"""games, won, drawn, lost, for, against, gained, beside (the last four only for labels)."""
 
 
 class Page(NamedTuple):
@@ -375,7 +375,7 @@ class LabelPage:
     page: int = 1
     pages: int = 1
     year: str = ""
-    """The list of one year of a club or group, whose id is ``dienstag:2026``."""
+    """The list of one year of a club, group or tournament, whose id is ``dienstag:2026``."""
     years: tuple[str, ...] = ()
     """On page 1: the years that have such a list."""
     around: tuple[Standing | None, Standing | None] = (None, None)

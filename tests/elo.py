@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.ratings.base import (
     FINISH,
     MILLION,
+    NO_TALLY,
     CannotRate,
     Content,
     FieldError,
@@ -22,6 +23,7 @@ from shared.ratings.base import (
     Rating,
     RuleError,
     RuleSystem,
+    Tally,
 )
 from shared.ratings.base import Settings as BaseSettings
 
@@ -131,8 +133,8 @@ class Elo:
     def figures(self, state: PlayerState, settings: BaseSettings) -> dict[str, Any]:
         return {}
 
-    def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
-        return dict.fromkeys(self.players(game.content), (0, 0))
+    def tally(self, game: Game) -> Mapping[str, Tally]:
+        return dict.fromkeys(self.players(game.content), NO_TALLY)
 
     def explain(
         self,

@@ -22,6 +22,7 @@ from shared.ledger.plain import Plain, apart
 from shared.ledger.rules import DatedRules, in_force
 from shared.ratings.base import (
     FINISH,
+    NO_TALLY,
     BulkSystem,
     CannotRate,
     Content,
@@ -31,6 +32,7 @@ from shared.ratings.base import (
     Rating,
     RuleSystem,
     Settings,
+    Tally,
 )
 
 SETTLE_AT = 50_000
@@ -437,7 +439,7 @@ class Fold:
                 state.counters = merged
             self._note_best(state, moment.at)
             if self.with_labels and day is not None:
-                self._note_labels(state, names, o.score, tally.get(o.player, (0, 0)), gained)
+                self._note_labels(state, names, o.score, tally.get(o.player, NO_TALLY), gained)
             after.append((o.player, o.rating, o.index, o.score, o.is_result))
         self._changed(o.player for o in outcomes)
         self.moments += 1
@@ -460,16 +462,17 @@ class Fold:
             state.best = (state.rating, state.index, at)
 
     def _note_labels(
-        self, state: PlayerState, names: Sequence[str], score: int | None, tally: tuple[int, int], gained: int
+        self, state: PlayerState, names: Sequence[str], score: int | None, tally: Tally, gained: int
     ) -> None:
         played = 0 if score is None else 1
         won = 1 if score is not None and score > 0 else 0
         lost = 1 if score is not None and score < 0 else 0
-        drawn, own, other = played - won - lost, tally[0], tally[1]
+        drawn = played - won - lost
+        own, other, beside = tally
         labels = dict(state.labels)
         for name in names:
-            g, w, d, lo, f, a, ga = labels.get(name, NO_RECORD)
-            labels[name] = (g + played, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained)
+            g, w, d, lo, f, a, ga, be = labels.get(name, NO_RECORD)
+            labels[name] = (g + played, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained, be + beside)
         state.labels = labels
 
     def _start(self, start: Start, *, dormant: bool) -> Rated:

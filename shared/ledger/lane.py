@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shared.ledger import calendar
 from shared.ledger.rules import DatedRules
-from shared.ratings.base import BulkSystem, PlainBatch, PlainResult, PlayerState, Settings, TeamSystem
+from shared.ratings.base import NO_TALLY, BulkSystem, PlainBatch, PlainResult, PlayerState, Settings, TeamSystem
 
 if TYPE_CHECKING:
     from shared.ledger.plain import Plain
@@ -98,6 +98,7 @@ class Lane:
         2^53 in one object: half the time of two."""
         self._scored: defaultdict[int, complex] = defaultdict(complex)
         """... for, and as imaginary part against."""
+        self._beside: defaultdict[int, int] = defaultdict(int)
         self._counted = 0
         """Games in these records."""
         self._label_ids: dict[tuple[int, int], int] = {}
@@ -350,9 +351,9 @@ class Lane:
         plain, results = self.plain, self._results[chunk.rules]
         kinds, labels, width = plain.kind[chunk.first : chunk.last], self._labels(chunk, days), plain.width
         units, step, stride = self._units(chunk.rules), 2 if self.system.plain_indexes else 1, chunk.stride
-        tallies = [[(0, 0) if r is None else r.tally for r in results]]
-        tallies.append([(two, one) for one, two in tallies[0]])
-        has_tallies = any(tally != (0, 0) for tally in tallies[0])
+        tallies = [[NO_TALLY if r is None else r.tallies[half] for r in results] for half in (0, 1)]
+        has_tallies = any(tally != NO_TALLY for tally in tallies[0])
+        has_beside = any(tally.beside for half in tallies for tally in half)
         records, scored = self._records, self._scored
         for seat, column in enumerate(plain.seats):
             half = 2 * seat // width
@@ -362,9 +363,13 @@ class Lane:
             for key, gained in zip(keys, map(add, told, map(sub, after, before)), strict=True):
                 records[key] += gained
             if has_tallies:
-                numbers = [complex(*tally) for tally in tallies[half]]
+                numbers = [complex(tally.own, tally.other) for tally in tallies[half]]
                 for key, tally in zip(keys, map(numbers.__getitem__, kinds), strict=True):
                     scored[key] += tally
+            if has_beside:
+                points = [tally.beside for tally in tallies[half]]
+                for key, more in zip(keys, map(points.__getitem__, kinds), strict=True):
+                    self._beside[key] += more
 
     def flush(self) -> None:
         """Bring the states up to the last game rated, with the records per label."""
@@ -384,16 +389,18 @@ class Lane:
                 told = self._records[key]
                 games, won, lost = _parts(int(told.imag))
                 drawn, gained, tally = games - won - lost, int(told.real), scored.get(key, 0j)
-                own, other = int(tally.real), int(tally.imag)
+                own, other, beside = int(tally.real), int(tally.imag), self._beside.get(key, 0)
                 for name in self._label_names[key % _LABELS]:
-                    g, w, d, lo, f, a, ga = labels.get(name, NO_RECORD)
-                    labels[name] = (g + games, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained)
+                    g, w, d, lo, f, a, ga, be = labels.get(name, NO_RECORD)
+                    record = (g + games, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained, be + beside)
+                    labels[name] = record
             state.labels = labels
         self._records.clear()
         scored.clear()
+        self._beside.clear()
 
 
-NO_RECORD = (0, 0, 0, 0, 0, 0, 0)
+NO_RECORD = (0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def _latest(columns: Sequence[Sequence[int]], days: Sequence[int]) -> dict[int, int]:
@@ -420,5 +427,5 @@ def label_names(club: str, group: str | None, tournament: str | None, year: int)
     if group:
         names += [f"group:{group}", f"group:{group}:{year}"]
     if tournament:
-        names.append(f"tournament:{tournament}")
+        names += [f"tournament:{tournament}", f"tournament:{tournament}:{year}"]
     return names

@@ -68,8 +68,9 @@ class PlayerState(msgspec.Struct, array_like=True, gc=False):
     best: tuple[int, int, int] | None = None
     """Best ``(rating, index, instant)`` after any game, by the system's order of the list."""
     labels: dict[str, tuple[int, ...]] = {}
-    """Record per label, e.g. ``group:dienstag`` or ``club:bern:2026``: games, won, drawn, lost, for, against, gained
-    (difference units of the system: striche or points; millionths or rank gained there). Replaced, never changed."""
+    """Record per label, e.g. ``group:dienstag`` or ``club:bern:2026``: games, won, drawn, lost, for, against, gained,
+    beside (for and against in units of the system, striche or points; gained in millionths or ranks; beside what
+    ``Tally`` has beside). Replaced, never changed."""
 
 
 class Game(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -89,6 +90,18 @@ class Game(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     sequence: int = 0
     content: Content = {}
     """The normalised `result` when finished, the normalised `line_up` (with the quits so far) while open."""
+
+
+class Tally(NamedTuple):
+    """What a player's side scored in a game, in the system's units (striche, points; 0 where nothing is counted)."""
+
+    own: int = 0
+    other: int = 0
+    beside: int = 0
+    """What was counted beside and is not rated (the points of the cards, where striche are)."""
+
+
+NO_TALLY = Tally()
 
 
 class Moment(NamedTuple):
@@ -276,8 +289,8 @@ class RuleSystem(Protocol):
         """Further public figures of a player, JSON values: ``{"skill": 0.31 | None}``, ``{"tier": 11}``; may be {}."""
         ...
 
-    def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
-        """Per rated player what his side scored for and against, in the system's units (striche, points; 0, 0 else)."""
+    def tally(self, game: Game) -> Mapping[str, Tally]:
+        """Per rated player what his side scored."""
         ...
 
     def explain(
@@ -403,8 +416,8 @@ class PlainResult(NamedTuple):
     """The system's own numbers."""
     score: int
     """1 won, 0 drawn, -1 lost: of the first half of the seats; the second half has the opposite."""
-    tally: tuple[int, int] = (0, 0)
-    """What the first half scored for and against, as ``RuleSystem.tally``."""
+    tallies: tuple[Tally, Tally] = (NO_TALLY, NO_TALLY)
+    """What each half scored, as ``RuleSystem.tally``."""
 
 
 class PlainBatch(NamedTuple):

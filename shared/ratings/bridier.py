@@ -30,6 +30,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 
 from shared.ratings.base import (
     FINISH,
+    NO_TALLY,
     BulkSystem,
     CannotRate,
     Content,
@@ -46,6 +47,7 @@ from shared.ratings.base import (
     RuleError,
     RuleSystem,
     Settings,
+    Tally,
 )
 
 START_RANK = 500
@@ -848,9 +850,9 @@ class Bridier:
             return {"class": "new"}
         return {"class": "established" if state.index == INDEX_FLOOR else "settling"}
 
-    def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
+    def tally(self, game: Game) -> Mapping[str, Tally]:
         """Nothing is counted for and against in a Bridier game."""
-        return dict.fromkeys(game.content["players"], (0, 0))
+        return dict.fromkeys(game.content["players"], NO_TALLY)
 
     def explain(
         self,

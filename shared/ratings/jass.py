@@ -55,6 +55,7 @@ from shared.ratings.base import (
     RuleSystem,
     Settings,
     Spread,
+    Tally,
     TeamSystem,
     from_other_side,
 )
@@ -374,6 +375,14 @@ def _score(content: Content) -> int:
     return (scored[0] > scored[1]) - (scored[0] < scored[1])
 
 
+def _tallies(content: Content) -> tuple[Tally, Tally]:
+    """Of both teams of a finished game."""
+    points: Sequence[int] = content.get("points", (0, 0))
+    scored: Sequence[int] | None = content.get("striche")
+    (a, b), (one, two) = (points, (0, 0)) if scored is None else (scored, points)
+    return Tally(a, b, one), Tally(b, a, two)
+
+
 # -- checking a submission ---------------------------------------------------------------------------------------------
 
 
@@ -621,8 +630,7 @@ class Jass:
             measured = _measured(content, cast("JassSettings", settings))
         except CannotRate:
             return None
-        a, b = content["striche"] if "striche" in content else content["points"]
-        return PlainResult(measured, _score(content), (a, b))
+        return PlainResult(measured, _score(content), _tallies(content))
 
     def team_change(self, result: PlainResult, settings: Settings) -> Callable[[float], float] | None:
         """As ``rate``."""
@@ -698,12 +706,11 @@ class Jass:
             for shown, (lower, upper) in zip(tiers, bounds, strict=True)
         ]
 
-    def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
-        """Striche (in a points pool: points) of his team and of the other, per player."""
-        content = game.content
-        a, b = content["striche"] if "striche" in content else content.get("points", (0, 0))
-        first, second = content["teams"]
-        return dict.fromkeys(first, (a, b)) | dict.fromkeys(second, (b, a))
+    def tally(self, game: Game) -> Mapping[str, Tally]:
+        """Striche (in a points pool: points) of his team and of the other, per player, and beside the card points."""
+        own, other = _tallies(game.content)
+        first, second = game.content["teams"]
+        return dict.fromkeys(first, own) | dict.fromkeys(second, other)
 
     def explain(
         self,

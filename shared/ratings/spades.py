@@ -34,6 +34,7 @@ from shared.ratings.base import (
     FINISH,
     MICROSECONDS,
     MILLION,
+    NO_TALLY,
     QUIT,
     BulkSystem,
     CannotRate,
@@ -52,6 +53,7 @@ from shared.ratings.base import (
     RuleError,
     RuleSystem,
     Settings,
+    Tally,
     TeamSystem,
     from_other_side,
 )
@@ -984,9 +986,9 @@ class Spades:
         chances = state.counters.get("nil_chances", 0)
         return {"skill": state.counters.get("nils_set", 0) / chances if chances else None}
 
-    def tally(self, game: Game) -> Mapping[str, tuple[int, int]]:
+    def tally(self, game: Game) -> Mapping[str, Tally]:
         """Nothing is counted for and against in Spades."""
-        return dict.fromkeys(self.players(game.content), (0, 0))
+        return dict.fromkeys(self.players(game.content), NO_TALLY)
 
     def explain(
         self,

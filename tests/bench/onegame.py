@@ -71,7 +71,7 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
         sid = f"sid-q{number:06d}"
         rating = 1_500_000_000 + int(dice.gauss(0, 90_000_000))
         state = PlayerState(rating, 0, 40, 20, 0, 20, 739_900, ladder.now - HOUR, best=(rating, 0, ladder.now))
-        state.labels = {"year:2026": (40, 20, 0, 20, 0, 0, 0), "club:uri": (40, 20, 0, 20, 0, 0, 0)}
+        state.labels = {"year:2026": (40, 20, 0, 20, 0, 0, 0, 0), "club:uri": (40, 20, 0, 20, 0, 0, 0, 0)}
         pk, sk = keys.state(pool.id, sid)
         client._store(to_wire({"pk": pk, "sk": sk, "ag": 0, "a": store.dump(StateRow(state, ""))}))  # type: ignore[attr-defined]
         for operation in people.registration(f"q{number:06d}", f"Player {number}", "uri", sid):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from typing import Any
 
 import pytest
@@ -133,6 +134,62 @@ def test_a_change_of_tier_stands_in_the_history(ladder: Ladder) -> None:
         told = shown["history"][0]["explanation"]
         assert (told["tier_before"], told["tier_after"]) == tiers, player
         assert shown["tier"] == tiers[1]
+
+
+# -- tournaments ---------------------------------------------------------------------------------------------------
+ROUNDS = [  # teams, striche, card points, when
+    (("anna", "cy"), ("bob", "dora"), [3, 2], [900, 800], "2023-12-30T20:00:00+01:00"),
+    (("anna", "bob"), ("cy", "dora"), [3, 2], [700, 600], "2024-01-05T20:00:00+01:00"),
+    (("anna", "dora"), ("bob", "cy"), [2, 3], [400, 1000], "2024-01-05T21:00:00+01:00"),
+]
+
+
+def ranking(page: str) -> list[tuple[str, str]]:
+    """Places and players of a page's first table."""
+    rows = page.split("<tbody>")[1].split("</tbody>")[0]
+    return re.findall(r"<tr><td>(\d+)</td><th[^>]*><a[^>]*>(\w+) Muster", rows)
+
+
+def test_a_tournament_ranks_by_striche_then_difference_then_points(ladder: Ladder) -> None:
+    """Anna, Bob and Cy all have 8:7. Bob and Cy made 2500 points, Anna 2000; each of them won twice."""
+    for number, (one, two, striche, points, when) in enumerate(ROUNDS, 1):
+        result = {"teams": [list(one), list(two)], "striche": striche, "points": points}
+        ladder.send("jass", f"r{number}", result, when, tournament="cup", round=number)
+    game(ladder, "elsewhere", 7, 0, at(1))
+    ladder.system.settle()
+
+    def page(path: str) -> str:
+        status, _, body = ladder.system.page(path)
+        assert status == 200, path
+        return body.decode()
+
+    whole = page("/jass/tournaments/cup/")
+    assert ranking(whole) == [("1", "Cy"), ("1", "Bob"), ("3", "Anna"), ("4", "Dora")]  # equals by rating
+    assert re.findall(r"<td[^>]*>(\d+–\d+)</td><td[^>]*>(\d+)</td>", whole.split("</tbody>")[0]) == [
+        ("8–7", "2500"),
+        ("8–7", "2500"),
+        ("8–7", "2000"),
+        ("6–9", "1800"),
+    ]
+    assert re.findall(r"<h2>(Round \d)</h2>", whole) == ["Round 1", "Round 2", "Round 3"]
+    for year in ("2023", "2024"):
+        assert f'href="/jass/tournaments/cup/{year}/"' in whole
+    early, late = page("/jass/tournaments/cup/2023/"), page("/jass/tournaments/cup/2024/")
+    assert sorted(ranking(early)) == [("1", "Anna"), ("1", "Cy"), ("3", "Bob"), ("3", "Dora")]
+    assert [p for _, p in ranking(late)] == ["Bob", "Cy", "Anna", "Dora"]  # 6:4; 5:5 with 1600 points; with 1100; 4:6
+    assert re.findall(r"<h2>(Round \d)</h2>", early) == ["Round 1"]
+    assert re.findall(r"<h2>(Round \d)</h2>", late) == ["Round 2", "Round 3"]
+    assert 'href="/jass/tournaments/cup/2024/"' in early
+
+
+def test_without_points_equal_striche_share_the_place(ladder: Ladder) -> None:
+    for number, (one, two, striche, _, when) in enumerate(ROUNDS, 1):
+        result = {"teams": [list(one), list(two)], "striche": striche}
+        ladder.send("jass", f"r{number}", result, when, tournament="cup", round=number)
+    ladder.system.settle()
+    page = ladder.system.page("/jass/tournaments/cup/")[2].decode()
+    assert sorted(ranking(page)) == [("1", "Anna"), ("1", "Bob"), ("1", "Cy"), ("4", "Dora")]
+    assert '<th scope="col" class="n w1">Card points' not in page
 
 
 # -- calibration ---------------------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def test_the_checkpoints_of_many_years_stay_few() -> None:
 
 @pytest.mark.parametrize("size", [1, 300, 5000])
 def test_a_state_survives_its_packing(size: int) -> None:
-    labels = {f"tournament:bern-{n:05d}": (1, 1, 0, 0, n, 2, -n) for n in range(size)}
+    labels = {f"tournament:bern-{n:05d}": (1, 1, 0, 0, n, 2, -n, 0) for n in range(size)}
     ladder = Ladder.in_memory()
     state = ladder.open_pool().system.start(None, ladder.pool().settings)
     state.labels = labels

@@ -614,7 +614,7 @@ def test_lists() -> None:
     assert SYSTEM.present(562, 411) == {"rank": 562, "index": 411}
     assert SYSTEM.hash_token(562, 411) == "562,411"
     game = Game("c", "g", 1, START, FINISH, content={"players": ["a", "b"], "winner": "a"})
-    assert SYSTEM.tally(game) == {"a": (0, 0), "b": (0, 0)}
+    assert SYSTEM.tally(game) == {"a": (0, 0, 0), "b": (0, 0, 0)}
     assert SYSTEM.players(game.content) == SYSTEM.mentioned(game.content) == ("a", "b")
     assert rule_system("bridier") is SYSTEM
 

@@ -482,7 +482,12 @@ def test_points() -> None:
     content = normalise({"points": [980, 904]}, rules).content
     assert content == {"teams": TEAMS, "points": [980, 904]}
     assert rate(content, even(), rules)["a"].score == 1
-    assert SYSTEM.tally(game(content)) == {"a": (980, 904), "c": (980, 904), "b": (904, 980), "d": (904, 980)}
+    assert SYSTEM.tally(game(content)) == {
+        "a": (980, 904, 0),
+        "c": (980, 904, 0),
+        "b": (904, 980, 0),
+        "d": (904, 980, 0),
+    }
     early = normalise({"points": [980, 1004], "winner": "team1"}, rules).content
     assert rate(early, even(), rules)["a"].score == 1, "out first with fewer card points"
     assert rate(normalise({"points": [942, 942]}, rules).content, even(), rules)["a"].score == 0
@@ -632,7 +637,9 @@ def test_lists() -> None:
     assert SYSTEM.close(PlayerState(100_000_000, last_result=1), 730_000) is None
     assert SYSTEM.explain_closing((0, 0), (0, 0), 1, 2) == {}
     content = normalise({"striche": [3, 0]}).content
-    assert SYSTEM.tally(game(content)) == {"a": (3, 0), "c": (3, 0), "b": (0, 3), "d": (0, 3)}
+    assert SYSTEM.tally(game(content)) == {"a": (3, 0, 0), "c": (3, 0, 0), "b": (0, 3, 0), "d": (0, 3, 0)}
+    beside = game({**content, "points": [157, 100]})
+    assert SYSTEM.tally(beside) == {"a": (3, 0, 157), "c": (3, 0, 157), "b": (0, 3, 100), "d": (0, 3, 100)}
     assert rule_system("jass") is SYSTEM
 
 

@@ -51,6 +51,8 @@ def content_of(dice: random.Random, name: str, players: list[str]) -> dict[str, 
             return {"teams": teams, "points": [dice.randrange(1500), dice.randrange(1500)]}
         a, b = dice.randrange(6), dice.randrange(1, 6)
         found: dict[str, Any] = {"teams": teams, "striche": [a, b]}
+        if dice.random() < 0.3:
+            found["points"] = [dice.randrange(3) * 157, 157]
         return found | ({"winner": "team1"} if a == b else {})
     found = {"teams": teams, "outcome": dice.choice(["team1", "team2", "draw"])}
     if dice.random() < 0.1:

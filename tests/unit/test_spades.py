@@ -465,7 +465,7 @@ def test_players_and_mentioned() -> None:
     )
     assert SYSTEM.players(content) == ("a", "c", "b", "d")
     assert SYSTEM.mentioned(content) == ("a", "c", "b", "d", "w", "x")
-    assert SYSTEM.tally(Game("x", "y", 1, START, END, content=content)) == dict.fromkeys("acbd", (0, 0))
+    assert SYSTEM.tally(Game("x", "y", 1, START, END, content=content)) == dict.fromkeys("acbd", (0, 0, 0))
 
 
 # -- refusals ---------------------------------------------------------------------------------------------------------
