@@ -36,7 +36,17 @@ class Gateway:
             return self._forward(environ, start_response, self._api_host())
         if path.startswith("/_local/"):
             return self._local(environ, start_response, path)
+        if "." not in path.rpartition("/")[2] and not path.endswith("/"):
+            return self._to_folder(environ, start_response)
         return self._forward(environ, start_response, self.system.deployment.site_host)
+
+    @staticmethod
+    def _to_folder(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """What the function at the edge answers when the last slash is left out."""
+        raw_path = str(environ.get("REQUEST_URI") or environ["PATH_INFO"]).partition("?")[0]
+        location = f"http://{environ.get('HTTP_HOST', '127.0.0.1')}{raw_path}/"
+        start_response("301 Moved Permanently", [("Location", location), ("Content-Length", "0")])
+        return []
 
     def _api_host(self) -> str:
         return f"{self.system.deployment.api_id}.execute-api.localhost:{self.system.emulator.port}"

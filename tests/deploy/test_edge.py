@@ -106,8 +106,10 @@ def test_a_folder_and_its_index_are_the_same_object() -> None:
             "FunctionARN": {"Fn::GetAtt": ["IndexFunction", "FunctionARN"]},
         }
     code = RESOURCES["IndexFunction"]["Properties"]["FunctionCode"]
-    # The function's one rule, read out of it: what ends in a slash gets index.html, everything else stays.
+    # The function's rules, read out of it: what ends in a slash gets index.html, a file stays, a folder gets its slash.
     assert re.search(r"if \(request\.uri\.endsWith\('/'\)\) \{\s*request\.uri \+= 'index\.html';\s*\}", code)
+    assert "else if (!request.uri.split('/').pop().includes('.'))" in code
+    assert "'https://' + request.headers.host.value + request.uri + '/'" in code, "never to a host that a path names"
     assert "/assets/*" not in [p for p, b in BEHAVIOURS.items() if "FunctionAssociations" in b]
 
 

@@ -33,6 +33,13 @@ def test_pages_come_with_the_headers_of_the_template(served: ServedProcess) -> N
     assert headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_folder_without_its_slash_leads_to_it(served: ServedProcess) -> None:
+    answer = served.request("GET", "/desk")
+    assert (answer.status, answer.headers["location"]) == (301, f"{served.url}/desk/")
+    assert served.request("GET", "//elsewhere.example/x").headers["location"].startswith(served.url)
+    assert served.request("GET", "/nothing.json").status == 404
+
+
 def test_a_port_in_use_is_said_clearly() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
