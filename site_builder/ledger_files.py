@@ -20,6 +20,7 @@ from shared.store import ledger
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import Cursor
+from shared.usecases import rating
 from shared.usecases.context import Context
 from site_builder import data, site
 from site_builder.views import LedgerPage, LedgerSegment, Page, PoolView, SiteView
@@ -72,19 +73,27 @@ def ledger_pages(
     now = ctx.clock()
     known = _known(ctx, pool.id)
     entries: list[dict[str, Any]] = []
-    waiting = {event.id for event in ledger.read_inbox(ctx.table, pool.id, 10**9)}
     pages: list[Page] = []
+    settled_before = {month: known[month] for month in known if known[month]["settled"]}
+    read = {
+        month: list(ledger.read_month(ctx.table, pool.id, month))
+        for month in months_of(pool, now)
+        if month not in settled_before
+    }
+    # Read after the ledger: what was accepted meanwhile waits by now, or was rated, which has moved the cursor.
+    waiting = rating.waiting(ctx, pool.id)
     for month in months_of(pool, now):
-        if month in known and known[month]["settled"]:
-            entries.append(known[month])
+        if month in settled_before:
+            entries.append(settled_before[month])
             continue
-        events = [e for e in ledger.read_month(ctx.table, pool.id, month) if e.id not in waiting]
+        events = [e for e in read[month] if e.id not in waiting]
         body = _body(events)
         settled = _settled(month, now) and not waiting
         digest = hashlib.sha256(body).hexdigest()
         entries.append({"month": month, "events": len(events), "sha256": digest, "settled": settled})
         pages.append(Page(segment_path(pool.id, month), LINES, body))
-    if rated_store.read_cursor(ctx.table, pool.id).version != cursor.version:
+    moved = rated_store.read_cursor(ctx.table, pool.id).version != cursor.version
+    if moved or sum(entry["events"] for entry in entries) != cursor.position:
         raise Moving(pool.id)
     yield from pages
     names = {sid: handles[sid] for sid in sorted(handles)}

@@ -285,6 +285,14 @@ def _finish_removals(table: Table, pool: str) -> set[str]:
     return {event_id for _, event_id in entries}
 
 
+def waiting(ctx: Context, pool: str) -> set[str]:
+    """Ids of the accepted events that are not rated yet: what is in the inbox, but for what a replay that died before
+    it had emptied it has applied."""
+    item = ctx.table.get(*_applied_key(pool))  # first: whoever removes it has emptied the inbox before
+    entries: list[list[Any]] = msgspec.json.decode(item["events"]) if item is not None else []
+    return {e.id for e in ledger.read_inbox(ctx.table, pool, 10**9)} - {event_id for _, event_id in entries}
+
+
 def _newest_revisions(run: Run, events: Sequence[Event]) -> list[Event]:
     """The events that still matter: of each game only its newest revision, as an older one arriving late must not
     bring back what was corrected; its successor is in already or waits too."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,13 @@ import pytest
 
 from local import recompute
 from local.inprocess import System
+from site_builder import publisher
+from tests.integration import ladder as rated
+from tests.integration.histories import History
+from tests.integration.memory import MemoryBucket
 from tests.integration.people_fixture import Ladder, at
+from tests.integration.test_crash_rating import Fuse, Killed, late
+from tests.integration.test_publisher_random import with_site
 
 
 @pytest.fixture
@@ -75,3 +82,73 @@ def test_what_does_not_fit_is_said(folder: Path, capsys: pytest.CaptureFixture[s
     segment.write_bytes(segment.read_bytes()[:-5])
     assert recompute.show(str(folder)) == 2
     assert "checksum" in capsys.readouterr().err
+
+
+def folded(bucket: MemoryBucket, folder: Path) -> dict[str, Any]:
+    """A published pool as files, folded."""
+    for key, body in bucket.objects.items():
+        if "/ledger/" in key or key.endswith("standings.json"):
+            (folder / key).parent.mkdir(parents=True, exist_ok=True)
+            (folder / key).write_bytes(body)
+    return recompute.recompute(str(folder / "p"))
+
+
+@pytest.mark.parametrize("rules", ["spades", "bridier", "jass"])
+def test_whatever_happened_the_published_ledger_gives_the_published_hash(rules: str, tmp_path: Path) -> None:
+    ladder, bucket = rated.Ladder.in_memory(), MemoryBucket()
+    with_site(ladder, bucket)
+    history = History(ladder, rules, 31)
+    with rated.small_steps(IN_PLACE=20):
+        history.open()
+        for number in range(120):
+            history.step()
+            if number % 40 == 39:
+                ladder.now += rated.HOUR
+                ladder.rate()
+                ladder.submit(history.draft())  # waits, and is not told yet
+                publisher.publish(ladder.ctx, "p")
+                told = folded(bucket, tmp_path)
+                assert told["hash"] == told["published_hash"] == ladder.cursor().hash
+                assert told["position"] == ladder.cursor().position
+
+
+def test_what_is_accepted_while_the_ledger_is_read_is_not_told_yet(tmp_path: Path) -> None:
+    for number in itertools.count(1):
+        ladder, bucket = late(), MemoryBucket()
+        with_site(ladder, bucket)
+        ladder.rate()
+        count = itertools.count(1)
+
+        def accept(name: str, arguments: Any, ladder: Any = ladder, count: Any = count, number: int = number) -> None:
+            read = name == "query" and arguments["ExpressionAttributeValues"][":pk"]["S"]
+            if read and read.startswith(("LEDGER#p#2026-08", "INBOX#p#")) and next(count) == number:
+                ladder.calls.before = None
+                for one in range(8):  # in every shard
+                    ladder.submit(rated.spades(f"in-between-{one}", "ab-cd", "2026-08-18 12:00"))
+
+        ladder.calls.before = accept
+        publisher.publish(ladder.ctx, "p")
+        told = folded(bucket, tmp_path / str(number))
+        assert told["hash"] == told["published_hash"] == ladder.cursor().hash, number
+        if ladder.calls.before is not None:
+            break
+    assert number > 8
+
+
+def test_what_a_dead_replay_left_in_the_inbox_is_told(tmp_path: Path) -> None:
+    """It counts; only the inbox was not emptied any more."""
+    with rated.small_steps(IN_PLACE=5):
+        for number in range(1, 30):
+            ladder, bucket = late(), MemoryBucket()
+            with_site(ladder, bucket)
+            ladder.calls.after = Fuse(number, after=True)
+            try:
+                ladder.rate()
+            except Killed:
+                ladder.calls.after = None
+            else:
+                break
+            publisher.publish(ladder.ctx, "p")
+            told = folded(bucket, tmp_path / str(number))
+            assert told["hash"] == told["published_hash"] == ladder.cursor().hash, number
+        assert 5 < number < 29
