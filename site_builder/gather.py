@@ -11,7 +11,7 @@ import msgspec
 from shared.ledger import calendar
 from shared.ledger.explain import changes_of, rated_game, translate_players
 from shared.ledger.fold import Rated
-from shared.ledger.order import CLOSING, KINDS, instant_of
+from shared.ledger.order import CLOSING, instant_of
 from shared.ledger.rules import in_force
 from shared.ratings.base import FINISH, PlayerState, Rating
 from shared.store import clubs as club_store
@@ -23,7 +23,7 @@ from shared.store.rated import Cursor
 from shared.usecases import games as game_cases
 from shared.usecases import rating, reading
 from shared.usecases.context import Context
-from shared.usecases.published import ListRow
+from shared.usecases.published import MAIN, ListRow
 from site_builder import views
 
 HISTORY_SHOWN = 100
@@ -191,7 +191,10 @@ class Gatherer:
         # Whoever shares a change with him has a page as long as that stands, and when it falls his own is written too.
         sharing = {sid for r in rows for sid, *_ in r.after}
         self._mentions(player_page_id(row.sid), (mentioned - merged - sharing - {row.sid}) | own_labels)
-        series = [(r.at, a[1], a[2]) for r in rows for a in r.after if a[0] == row.sid and KINDS[r.kind] != "start"]
+        series = [(r.at, a[1], a[2]) for r in rows for a in r.after if a[0] == row.sid]
+        if len(series) > 1:
+            # A start comes before everything, also when it was accepted after the games that followed it.
+            series[0] = (min(series[0][0], series[1][0]), *series[0][1:])
         journal = note_store.read_journal(self.ctx.table, self.pool.id, row.sid, self.view)
         return views.PlayerPage(
             standing=self.standing(row),
@@ -348,6 +351,7 @@ class Gatherer:
             previous_place=row.previous_place,
             previous=row.previous,
             inactive=row.variant == "inactive",
+            apart="" if row.variant == MAIN else row.variant,
             labels=state.labels,
             linked=row.sid in self.listed,
             spark=(*row.spark, state.rating) if row.spark else (),

@@ -370,13 +370,11 @@ class _Publication:
         language = pool.languages[0] if pool.languages else "en"
         states = {sid: row.state for sid, row in rows.items()}
         order = lists.ordered(system, states, named, lambda name: collation_key(name, language))
-        today = calendar.day_of(self.ctx.clock(), pool.time_zone).toordinal()
-        for sid, variant in lists.variants(system, pool.settings, states, order, today).items():
-            rows[sid].variant = variant
-        main = [sid for sid in order if rows[sid].variant == MAIN]
+        variants = self._variants(states, order, self.ctx.clock())
+        main = [sid for sid in order if variants[sid] == MAIN]
         places = lists.places(system, states, main)
         for sid, row in rows.items():
-            row.place = places.get(sid)
+            row.variant, row.place = variants[sid], places.get(sid)
         self._sorted = [rows[sid] for sid in main] + [rows[sid] for sid in order if rows[sid].variant != MAIN]
 
     # -- months --------------------------------------------------------------------------------------------------
@@ -444,13 +442,14 @@ class _Publication:
     def _standing_at(self, states: Mapping[str, PlayerState], at: int) -> dict[str, tuple[int | None, Rating]]:
         """Place (None: listed apart) and rating of everybody at a closing."""
         order = lists.ordered(self.pool.system, states, {}, lists.collate_plain)
-        places = lists.places(self.pool.system, states, self._in_main(states, order, at))
+        variants = self._variants(states, order, at)
+        places = lists.places(self.pool.system, states, [sid for sid in order if variants[sid] == MAIN])
         return {sid: (places.get(sid), (s.rating, s.index)) for sid, s in states.items()}
 
-    def _in_main(self, states: Mapping[str, PlayerState], order: Sequence[str], at: int) -> list[str]:
+    def _variants(self, states: Mapping[str, PlayerState], order: Sequence[str], at: int) -> dict[str, str]:
+        """In which list everybody stands at an instant, by the pool's stated rules."""
         today = calendar.day_of(at, self.pool.time_zone).toordinal()
-        variants = lists.variants(self.pool.system, self.pool.settings, states, order, today)
-        return [sid for sid in order if variants[sid] == MAIN]
+        return lists.variants(self.pool.system, self.pool.settings, states, order, today)
 
     def _month_pages(self, new: PublishedList) -> Iterator[views.Page]:
         notes = {note.month: note for note in new.months}
@@ -500,13 +499,13 @@ class _Publication:
         persons = self.gather.persons
         named = {sid: (persons[sid].name, persons[sid].handle) for sid in states if sid in persons}
         order = lists.ordered(self.pool.system, states, named, lambda name: collation_key(name, language))
-        main = self._in_main(states, order, at)
-        places = lists.places(self.pool.system, states, main)
+        variants = self._variants(states, order, at)
+        places = lists.places(self.pool.system, states, [sid for sid in order if variants[sid] == MAIN])
         rows = []
-        for sid in [*main, *(sid for sid in order if sid not in places)]:
+        for sid in sorted(order, key=lambda sid: inventory.VARIANTS.index(variants[sid])):
             name, handle = named.get(sid, ("", sid))
             place, was = before.get(sid, (None, None))
-            line = ListRow(sid, handle, name, [], states[sid], MAIN, places.get(sid), place, was)
+            line = ListRow(sid, handle, name, [], states[sid], variants[sid], places.get(sid), place, was)
             rows.append(self.gather.standing(line))
         return rows
 

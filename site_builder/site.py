@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -332,10 +333,16 @@ def list_pages(
             "recent": recent if first else (),
             "live": live if first else (),
             "settings": _settings(pool.settings_at()),
+            "all_new": _all_new(standings),
         }
 
     yield data.standings_json(pool, standings, number, pages, variant)
     yield from _pool_pages(site, pool, "list.html", lambda to: to.list(number, variant), make)
+
+
+def _all_new(standings: Sequence[Standing]) -> bool:
+    """Whether the new stand in the main list, for want of others."""
+    return any(not line.apart and line.figures.get("class") == "new" for line in standings)
 
 
 def embed_pages(site: SiteView, pool: PoolView, standings: Sequence[Standing]) -> Iterator[Page]:
@@ -357,6 +364,9 @@ def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Pa
         return {
             "month": month,
             "rows": (rows := _rows(pool, figures, month.standings)),
+            "groups": [(apart, list(group)) for apart, group in groupby(rows, lambda row: row.standing.apart)],
+            "settings": _settings(pool.settings_at()),
+            "all_new": _all_new(month.standings),
             "decimals": any(row.fraction for row in rows),
             "number": month.page,
             "pages": month.pages,

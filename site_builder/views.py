@@ -149,6 +149,8 @@ class Standing:
     """Rating at the last closing; None: was not there yet."""
     provisional: bool = False
     inactive: bool = False
+    apart: str = ""
+    """Which of the lists apart the player stands in; empty: in the main list."""
     labels: Mapping[str, Record] = field(default_factory=dict)
     """The player's record per label; a label's list shows its own."""
     spark: tuple[int, ...] = ()
@@ -162,9 +164,10 @@ class HistoryLine:
     """One change of one player."""
 
     at: int
+    """When it happened; of a start, which comes before everything else of the player, when it was accepted."""
     kind: Literal["start", "game", "quit", "closing", "reset"]
     before: Rating | None
-    """None: the first line."""
+    """None: the first line. Of a start: what a player without one begins with; it is no gain."""
     after: Rating
     club: str | None = None
     game_id: str | None = None
@@ -251,7 +254,8 @@ class PlayerPage:
     """rating, index, instant"""
     streaks: Streaks | None = None
     series: tuple[tuple[int, int, int], ...] = ()
-    """(instant, rating, index) after every change, ascending; thinned out for drawing."""
+    """(instant, rating, index) after every change, ascending; thinned out for drawing. A rating brought along is the
+    first, at the instant of what came after it where that is earlier than its acceptance."""
     closings: tuple[tuple[str, int, int], ...] = ()
     """(month, rating, index) at the closings, ascending: the table beside the chart."""
     history: tuple[HistoryLine, ...] = ()

@@ -37,9 +37,29 @@ def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def long_site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with names, and whatever else people write, of 64 to 80 letters without a space."""
+    from tests.browser.site_fixture import whole_site, write
+
+    folder = tmp_path_factory.mktemp("long-site")
+    write(folder, whole_site(few=True, long=True))
+    return folder
+
+
+@pytest.fixture(scope="session")
 def site_url(site_folder: Path) -> Iterator[str]:
     """Where it is served."""
-    handler = functools.partial(_Handler, directory=str(site_folder))
+    yield from _served(site_folder)
+
+
+@pytest.fixture(scope="session")
+def long_site_url(long_site_folder: Path) -> Iterator[str]:
+    """Where that is served."""
+    yield from _served(long_site_folder)
+
+
+def _served(folder: Path) -> Iterator[str]:
+    handler = functools.partial(_Handler, directory=str(folder))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -86,8 +86,14 @@ def bands() -> tuple[Band, ...]:
     return tuple(made)
 
 
-def names(count: int, awkward: bool = True) -> list[Person]:
-    """Invented people."""
+LONG = "DonaudampfschifffahrtsgesellschaftskapitaenswitwenrentenauszahlungsstelleWWWWWW"
+"""Eighty letters without a space, as long as a name may be."""
+
+
+def names(count: int, awkward: bool = True, long: bool = False) -> list[Person]:
+    """Invented people; ``long``: with names that no line holds."""
+    if long:
+        return [Person(f"p{number + 1:03d}", f"{LONG[:-2]}{number + 1:02d}") for number in range(count)]
     rng = random.Random(7)
     pairs = list(itertools.product(FIRST, LAST))
     rng.shuffle(pairs)
@@ -108,16 +114,25 @@ class World:
     """One pool, played through."""
 
     def __init__(
-        self, id: str, name: str, system: str, settings: dict[str, Any], players: int, games: int, awkward: bool
+        self,
+        id: str,
+        name: str,
+        system: str,
+        settings: dict[str, Any],
+        players: int,
+        games: int,
+        awkward: bool,
+        long: bool = False,
     ) -> None:
+        self.long = long
         self.system = rule_system(system)
         self.settings = self.system.settings_model.model_validate(settings)
-        self.people = names(players, awkward)
+        self.people = names(players, awkward, long)
         self.by = {p.handle or "": p for p in self.people}
         last = max(at for at, _ in closings(to_instant(START), NOW, ZONE))
         self.pool = PoolView(
             id,
-            name,
+            self.text(name),
             system,
             ZONE,
             ("en", "de", "fr", "it"),
@@ -142,6 +157,14 @@ class World:
         self.scores: list[tuple[float, float]] = []
         self.pairs: dict[tuple[str, str, str], list[Any]] = {}
         self._play(random.Random(id), games)
+
+    def text(self, text: str) -> str:
+        """A name or a text somebody wrote: as it is, or so long that no line holds it."""
+        return (text.partition(" ")[0] + LONG)[:80] if self.long else text
+
+    def label(self, id: str) -> str:
+        """The id of a group or tournament, which is its name too."""
+        return (id + LONG.lower())[:64] if self.long else id
 
     def _content(self, rng: random.Random, at: int, end: int) -> dict[str, Any]:
         handles = [p.handle or "" for p in self.people]
@@ -250,17 +273,17 @@ class World:
                 game.started_at,
                 game.content,
                 self.by,
-                club_name=club.capitalize(),
+                club_name=self.text(club.capitalize()),
                 finished_at=game.finished_at,
-                group=("dienstag", "Dienstag") if number % 2 else None,
-                tournament=("herbst", "Herbstturnier") if number % 7 == 0 else None,
+                group=(self.label("dienstag"), self.text("Dienstag")) if number % 2 else None,
+                tournament=(self.label("herbst"), self.text("Herbstturnier")) if number % 7 == 0 else None,
                 round=number % 3 + 1 if number % 7 == 0 else None,
-                note="Played at the Bären" if number % 11 == 0 else "",
+                note=self.text("Played at the Bären") if number % 11 == 0 else "",
                 changes=tuple(changes),
                 revisions=(
                     Revision(1, game.finished_at + 60_000_000, "finished"),
                     *(
-                        (Revision(2, game.finished_at + 9_000_000_000, "corrected", "Seats were swapped"),)
+                        (Revision(2, game.finished_at + 9_000_000_000, "corrected", self.text("Seats were swapped")),)
                         if number % 9 == 0
                         else ()
                     ),
@@ -334,7 +357,7 @@ class World:
                     places[h], h, self.by[h].name, s.rating, s.index, s.games, s.won, s.drawn, s.lost, s.last_played,
                     self.system.figures(s, self.settings), before.get(h), (old.rating, old.index) if old else None,
                     provisional=s.games < 12, inactive=s.last_played is not None and NOW - s.last_played > 60 * 86_400_000_000,
-                    labels=dict.fromkeys(("club:bern", "tournament:herbst"), (s.games // 2, s.won // 2, s.drawn // 2, s.games // 2 - s.won // 2 - s.drawn // 2, 55, 48, 7_250_000 if self.pool.system != "bridier" else 7)),
+                    labels=dict.fromkeys(("club:bern", f"tournament:{self.label('herbst')}"), (s.games // 2, s.won // 2, s.drawn // 2, s.games // 2 - s.won // 2 - s.drawn // 2, 55, 48, 7_250_000 if self.pool.system != "bridier" else 7)),
                     spark=tuple(spark) if sparks else (),
                 )
             )  # fmt: skip
@@ -375,7 +398,7 @@ class World:
         last_month, last_snap = month_of(self.snapshots[-1][0] - 1, ZONE), self.snapshots[-1][1]
         return PlayerPage(
             line,
-            clubs=(("bern", "Jassclub Bern"),),
+            clubs=(("bern", self.text("Jassclub Bern")),),
             month=last_month if h in last_snap else None,
             month_place=self._places(last_snap).get(h),
             best=state.best,
@@ -390,7 +413,7 @@ class World:
             journal=(
                 ChangeNote(NOW - 86_400_000_000, "corrected", "Seats were swapped", "bern", "g0010", 2, (), 12, (state.rating - 3_100_000, 0), (state.rating, 0), NOW - 9 * 86_400_000_000),
             ) if h == "p001" else (),
-            labels=(("club", "bern", "Jassclub Bern", (20, 11, 1, 8, 55, 48, 7)),),
+            labels=(("club", "bern", self.text("Jassclub Bern"), (20, 11, 1, 8, 55, 48, 7)),),
         )  # fmt: skip
 
     def pages(self, few: bool = False) -> Iterator[Page]:
@@ -433,13 +456,15 @@ class World:
                     yield Page(f"{pool.id}/lists/{month}/changes.json", data.JSON, b"{}\n")
                 yield data.month_csv(pool, page)
         labels = tuple(
-            LabelEntry(kind, id, name, len(standings), len(self.games) // 2)  # type: ignore[arg-type]
-            for kind, id, name in (("club", "bern", "Jassclub Bern"), ("club", "thun", "Kartenfreunde Thun"), ("group", "dienstag", "Dienstag"), ("tournament", "herbst", "Herbstturnier"), ("year", "2026", "2026"))
+            LabelEntry(kind, id, self.text(name), len(standings), len(self.games) // 2)  # type: ignore[arg-type]
+            for kind, id, name in (("club", "bern", "Jassclub Bern"), ("club", "thun", "Kartenfreunde Thun"), ("group", self.label("dienstag"), "Dienstag"), ("tournament", self.label("herbst"), "Herbstturnier"), ("year", "2026", "2026"))
         )  # fmt: skip
         yield from site.index_pages(SITE, pool, IndexPage(tuple(reversed(months)), labels))
         for year in ("2025", "2026"):
             lines = tuple(standings[:9])
-            page_of_year = LabelPage("group", f"dienstag:{year}", "Dienstag", lines, year=year)
+            page_of_year = LabelPage(
+                "group", f"{self.label('dienstag')}:{year}", self.text("Dienstag"), lines, year=year
+            )
             yield from site.label_pages(SITE, pool, page_of_year)
         for entry in labels:
             yield from site.label_pages(
@@ -458,7 +483,14 @@ class World:
             )
         notes = (
             ChangeNote(
-                NOW - 86_400_000_000, "corrected", "Seats were swapped", "bern", self.games[-1].game_id, 2, (), 12
+                NOW - 86_400_000_000,
+                "corrected",
+                self.text("Seats were swapped"),
+                "bern",
+                self.games[-1].game_id,
+                2,
+                (),
+                12,
             ),
             ChangeNote(
                 NOW - 2 * 86_400_000_000, "voided", "Entered twice <b>", "bern", self.games[-2].game_id, 3, (), 40
@@ -529,12 +561,12 @@ def _copy(state: PlayerState) -> PlayerState:
     )
 
 
-def worlds(players: int = 20, awkward: bool = True) -> list[World]:
+def worlds(players: int = 20, awkward: bool = True, long: bool = False) -> list[World]:
     """Three pools, one per rule system."""
     return [
-        World("schieber", "Schieber am Dienstag", "jass", {}, players, players * 14, awkward),
-        World("spades", "Spades Open", "spades", {}, players, players * 10, awkward),
-        World("duels", "Forum duels", "bridier", {}, players, players * 9, awkward),
+        World("schieber", "Schieber am Dienstag", "jass", {}, players, players * 14, awkward, long),
+        World("spades", "Spades Open", "spades", {}, players, players * 10, awkward, long),
+        World("duels", "Forum duels", "bridier", {}, players, players * 9, awkward, long),
     ]
 
 
@@ -566,10 +598,10 @@ def crowd(count: int = 20_000) -> Iterator[Page]:
     yield from data.search_pages(pool, people)
 
 
-def whole_site(players: int = 20, awkward: bool = True, few: bool = False) -> Iterator[Page]:
+def whole_site(players: int = 20, awkward: bool = True, few: bool = False, long: bool = False) -> Iterator[Page]:
     """Every page there is."""
     yield from asset_pages()
-    made = worlds(players, awkward)
+    made = worlds(players, awkward, long)
     for world in made:
         yield from world.pages(few)
     view = SiteView(SITE.origin, SITE.api_origin, pools=tuple(world.summary() for world in made))

@@ -95,6 +95,59 @@ def test_no_page_scrolls_sideways_on_a_phone(page: Any, site_url: str, address: 
     assert wide == []
 
 
+@pytest.mark.parametrize("width", [320, 375])
+def test_names_longer_than_a_line_do_not_widen_a_page(
+    page: Any, long_site_url: str, long_site_folder: Path, width: int
+) -> None:
+    """One page of each kind, in the language with the longest words."""
+    page.set_viewport_size({"width": width, "height": 700})
+    kinds: dict[tuple[str, ...], str] = {"home": "de/", "missing": "404.html"}  # type: ignore[dict-item]
+    for file in sorted((long_site_folder / "de").rglob("index.html")):
+        parts = file.parent.relative_to(long_site_folder).parts
+        kinds.setdefault((*parts[1:3], str(len(parts))), "/".join(parts) + "/")
+    assert len(kinds) > 40
+    wide = []
+    for path in kinds.values():
+        page.goto(f"{long_site_url}/{path}")
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        if (shown := page.evaluate("document.documentElement.scrollWidth")) > width:
+            wide.append((path, shown))
+    assert wide == []
+
+
+BROKEN_WORDS = """() => [...document.querySelectorAll('th')].flatMap((th) => {
+  const found = [];
+  const walker = document.createTreeWalker(th, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest('[dir=auto], .sr')) continue;
+    for (const word of node.data.matchAll(/[^\\s–_-]+/g)) {
+      if (word[0].includes('\\u00ad')) continue;
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].filter((r) => r.width).map((r) => Math.round(r.top)));
+      if (lines.size > 1) found.push(word[0]);
+    }
+  }
+  return found;
+})"""
+"""The words of headings that go on in the next line. Names may; nothing that the pages say themselves."""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_heading_of_a_table_breaks_within_a_word(page: Any, site_url: str, address: Any, language: str) -> None:
+    broken = []
+    for width in (320, 375, 1280):
+        page.set_viewport_size({"width": width, "height": 700})
+        for kind in KINDS:
+            if kind == "missing":
+                continue
+            page.goto(site_url + language + address(kind))
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+            broken += [(kind, width, word) for word in page.evaluate(BROKEN_WORDS)]
+    assert broken == []
+
+
 def test_names_are_literal_text(page: Any, site_url: str) -> None:
     page.goto(site_url + "/schieber/")
     names = page.locator("table tbody th a").all_inner_texts()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from shared.ratings.base import MICROSECONDS
 from shared.store import keys, people
-from shared.usecases import closing, clubs, games, published, wake
+from shared.usecases import closing, clubs, games, published, reading, wake
 from shared.usecases import people as people_use
-from site_builder import publisher, site
+from site_builder import charts, publisher, site
 from site_builder.views import Page
-from tests.integration.ladder import HOUR, MINUTE, Ladder, at, spades
+from tests.integration.ladder import HOUR, MINUTE, Ladder, at, duel, spades
 from tests.integration.memory import Calls, Killed, MemoryBucket
 from tests.integration.test_publisher_random import differences, links, publish_everything, told, with_site
 
@@ -310,3 +313,47 @@ def test_a_month_published_before_it_was_frozen_is_frozen_on_its_page(ladder: La
     publisher.publish(ladder.ctx, "p")
     assert b'"kind":"frozen"' in bucket.objects["p/lists/2026-11/standings.json"]
     assert publisher.publish(ladder.ctx, "p") is None
+
+
+def test_a_rating_brought_along_is_the_oldest_line_wherever_a_player_is_told(
+    ladder: Ladder, bucket: MemoryBucket
+) -> None:
+    """It was accepted after the days on which its player's games were played."""
+    ladder.register("n")
+    ladder.start("n", {"rating": 1712, "games": 60})
+    for number, day in enumerate((3, 9)):
+        ladder.submit(spades(f"old{number}", "na-bc", f"2026-11-{day:02d} 21:00"))
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    page = bucket.objects["p/players/n/index.html"].decode()
+    rows = re.findall(r'<tr><td class="when">(.*?)</td>', page)
+    assert rows == ["9 Nov 2026", "3 Nov 2026", "Start"]
+    chart = re.search(r'<path class="line" d="M([\d.]+) ([\d.]+)H([\d.]+)V', page)
+    assert chart is not None
+    assert chart.group(1) == chart.group(3) == str(charts.LEFT), "from the rating brought along the first game leads on"
+    told = json.loads(bucket.objects["p/players/n.json"])["history"]
+    asked = reading.player_in_pool(ladder.ctx, ladder.pool(), "n", None)["history"]
+    for history in (told, asked):
+        assert [line["kind"] for line in history] == ["game", "game", "start"]
+        assert history[-1]["after"] == {"rating": 1712}
+    assert told == asked, "the file says what the API says"
+    assert publish_everything(ladder)["p/players/n/index.html"].decode() == page
+
+
+def test_a_month_in_which_some_are_new_says_so_of_them(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.open_pool("duels", "bridier")
+    ladder.register("old", "young")
+    ladder.start("old", {"rank": 600, "index": 100, "last_result_on": "2026-10-01"}, "duels")
+    ladder.submit(duel("g", "young", "old", "2026-10-05 20:00"), "duels")
+    ladder.rate("duels")
+    publisher.publish(ladder.ctx, "duels")
+    page = bucket.objects["duels/lists/2026-10/index.html"].decode()
+    assert "<h2>" not in page, "with one result an index is below the limit"
+    ladder.register("newest", "other")
+    drawn = {"players": ["newest", "other"], "draw": True}
+    ladder.submit(replace(duel("h", "newest", "other", "2026-10-06 20:00"), result=drawn), "duels")
+    ladder.rate("duels")
+    publisher.publish(ladder.ctx, "duels")
+    page = bucket.objects["duels/lists/2026-10/index.html"].decode()
+    assert page.index("Young") < page.index("<h2>New players</h2>") < page.index("Newest")
+    assert "Index above 495" in page

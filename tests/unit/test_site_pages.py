@@ -311,3 +311,61 @@ def test_the_list_page_links_its_data() -> None:
     text = html(site.list_pages(SITE, POOL, [standing(1, 1500)], 2, 3))
     assert 'href="/tuesday/page/2/standings.json"' in text
     assert data.standings_json(POOL, [], 2, 3).path == "tuesday/page/2/standings.json"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        *((status, "To be rated") for status in ("pending", "open")),
+        *((status, "") for status in ("held", "void", "unrated")),
+        ("rated", "Rated by"),
+    ],
+)
+def test_only_what_is_rated_names_the_rules_it_is_rated_by(status: Any, said: str) -> None:
+    people = {h: Person(h, h.upper()) for h in "abcd"}
+    content = {"teams": [["a", "b"], ["c", "d"]], "outcome": "team1"}
+    text = html(site.game_pages(SITE, POOL, GamePage("bern", "g1", status, 0, content, people, finished_at=1)))
+    assert ("by the rules in force since 1 January 2020" in text) == bool(said)
+    assert said in text
+
+
+def test_a_start_is_no_gain() -> None:
+    """Nor does it lift anybody into a tier, and it says itself that its date is when it was entered."""
+    pool = PoolView("t", "T", "jass", "UTC", ("en",), ({"from": "2020-01-01"},), 0, bands=fixture.bands())
+    start = HistoryLine(1_764_500_000_000_000, "start", (100 * MILLION, 0), (160 * MILLION, 0))
+    text = html(site.player_pages(SITE, pool, PlayerPage(standing(1, 160), history=(start,))))
+    (row,) = re.findall(r"<tr><td class=\"when\">.*?</tr>", text, re.S)
+    told = [text for text in re.split("<.*?>", row) if text.strip()]
+    assert told == ["Start", "Rating brought along, entered on 30 Nov 2025", "160"]
+
+
+def test_players_listed_apart_in_a_month_have_a_heading_and_a_reason() -> None:
+    pool = PoolView("duels", "Duels", "bridier", "UTC", ("en",), ({"from": "2020-01-01"},), 0)
+    old = Standing(1, "a", "Anna", 600, 100, figures={"class": "established"})
+    new = Standing(None, "b", "Beat", 700, 500, figures={"class": "new"}, apart="new")
+    text = html(site.month_pages(SITE, pool, MonthPage("2026-10", "frozen", (old, new))))
+    first, second = text.split("<h2>New players</h2>")
+    assert "Anna" in first
+    assert "Beat" not in first
+    assert "Index above 495" in second
+    assert "Beat" in second
+    assert "still new" not in text
+    everybody = (replace(new, place=1, apart=""),)
+    month = html(site.month_pages(SITE, pool, MonthPage("2026-10", "frozen", everybody)))
+    today = html(site.list_pages(SITE, pool, everybody))
+    for text in (month, today):
+        assert "Everybody is still new" in text
+        assert "<h2>New players" not in text
+
+
+def test_settings_are_named_whole_and_only_when_set() -> None:
+    entry = {"minimum_rank": 300, "maximum_index": 450}
+    rules = ({"from": "2020-01-01"}, {"from": "2021-01-01", "entry": entry})
+    pool = PoolView("d", "D", "bridier", "UTC", ("en",), rules, 0)
+    newer, older = re.findall(r"<code>entry</code></th><td>(.*?)</td>", html(site.rules_pages(SITE, pool)))
+    assert re.sub("<.*?>", "", newer) == "minimum_rank 300, maximum_index 450"
+    assert older == "–"
+    spades = html(site.rules_pages(SITE, POOL))
+    shown = re.search(r"<code>eligibility</code></th><td>(.*?)</td>", spades)
+    assert shown is not None
+    assert re.sub("<.*?>", "", shown.group(1)).startswith("registered no, ")
