@@ -171,6 +171,8 @@ class Normalised:
 
     content: Content
     warnings: tuple[Caution, ...] = field(default=())
+    seats: tuple[str, ...] = ()
+    """The players of a line-up in the order they were sent, where the content has another."""
 
 
 class RuleSystem(Protocol):
@@ -314,7 +316,10 @@ class RuleSystem(Protocol):
     def quote(
         self, content: Content, states: Mapping[str, PlayerState], settings: Settings
     ) -> list[tuple[str, dict[str, Rating]]]:
-        """For a line-up: each possible outcome (``team1``, ``draw``, ``3:0`` ...) with every player's new rating."""
+        """For a line-up: each possible outcome (``team1``, ``draw``, ``3:0`` ...) with every player's new rating.
+
+        ``states`` are in the order in which the sender listed the players: outcomes that number them go by it.
+        """
         ...
 
 

@@ -715,7 +715,7 @@ class Bridier:
         content: Content = {"players": sorted(given.players)}
         if alliances:
             content["alliances"] = alliances
-        return Normalised(content | _entry(given.entry))
+        return Normalised(content | _entry(given.entry), seats=tuple(given.players))
 
     def players(self, content: Content) -> tuple[str, ...]:
         """The players in canonical order."""
@@ -897,11 +897,11 @@ class Bridier:
     ) -> list[tuple[str, dict[str, Rating]]]:
         """What each outcome would bring, from the current ratings; every player's new rating in seat order.
 
-        Two players: ``player1`` (the first of ``content["players"]`` wins), ``draw``, ``player2``. More: each single
-        defeat, as ``player1>player2``.
+        Two players: ``player1`` (the first of ``states`` wins), ``draw``, ``player2``. More: each single defeat, as
+        ``player1>player2``.
         """
         rules = cast("BridierSettings", settings)
-        players = content["players"]
+        players = [player for player in states if player in content["players"]]
         start = {player: (states[player].rating, states[player].index) for player in players}
         finish = {"players": players, "alliances": content.get("alliances", ()), "ruins": ()}
 

@@ -32,7 +32,7 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
     except Problem as problem:  # the body is the line-up, so paths in it begin there
         raise replace(problem, errors=[replace(e, field=_own_path(e.field)) for e in problem.errors]) from None
     content = parsed.content
-    handles = system.players(content)
+    handles = parsed.seats or system.players(content)
     found = people.resolve(ctx.table, handles)
     unknown = [h for h in handles if h not in found]
     if unknown:
