@@ -91,7 +91,7 @@ def test_refusals(ladder: Ladder) -> None:
     body = ladder.send("chess", "g", board("anna", "anna", 1), at(1), status=422)
     assert fields(body) == [("result.black", "player-twice")]
     body = ladder.send("chess", "g", {"white": "anna", "black": "nobody", "score": 0.3}, at(1), status=422)
-    assert fields(body) == [("result.score", "multiple-of")]
+    assert fields(body) == [("result.score", "multiple-of"), ("result.black", "unknown-player")]
     assert fields(ladder.get("/v1/pools/chess/players/anna/opponents", 422)) == [("pool", "no-stakes")]
     assert fields(ladder.get("/v1/pools/chess/calibration", 422)) == [("pool", "no-calibration")]
     answer = ladder.put("/v1/pools/chess/players/anna", {"rank_me": False}, status=422)
