@@ -181,9 +181,11 @@ class World:
         first = rng.random() < 0.5 + edge / 2
         if self.system.name == "jass":
             high, low = rng.choice([(3, 0), (3, 1), (2, 1), (4, 1), (5, 0), (3, 2), (7, 0), (4, 3)])
+            ahead, behind = _striche(high), _striche(low)
             return {
                 "teams": teams,
                 "striche": [high, low] if first else [low, high],
+                "categories": [ahead, behind] if first else [behind, ahead],
                 "winner": "team1" if first else "team2",
             }
         content: dict[str, Any] = {"teams": teams, "outcome": "team1" if first else "team2"}
@@ -543,6 +545,12 @@ def _pick(rng: random.Random, handles: list[str], weights: list[int], count: int
         if handle not in chosen:
             chosen.append(handle)
     return chosen
+
+
+def _striche(count: int) -> dict[str, int]:
+    """So many striche as what they may have been for."""
+    berg, sieg = count % 2, 2 if count > 1 else 0
+    return {"berg": berg, "sieg": sieg, "matsch": count - berg - sieg, "schneider": 0, "kontermatsch": 0}
 
 
 def _copy(state: PlayerState) -> PlayerState:

@@ -209,3 +209,18 @@ def test_the_calculator_answers_while_one_types(page: Any, site_url: str) -> Non
         page.locator(f"[name={name}]").fill(str(value))
     cells = page.locator("tr[data-score='1'] td").all_inner_texts()
     assert cells == ["1536.4 (+24.4)", "1508.4 (+24.4)", "1537.6 (−24.4)", "1392.6 (−24.4)"]
+
+
+def test_paper_is_white_and_has_no_switches(page: Any, site_url: str, address: Any) -> None:
+    """Printed by somebody whose screen is dark: no light colours, tabs or closed tables on paper."""
+    page.emulate_media(media="print", color_scheme="dark")
+    page.goto(site_url + "/duels/")
+    assert page.locator(".tabs").is_hidden()
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    light = page.evaluate("getComputedStyle(document.body).getPropertyValue('--accent')")
+    page.emulate_media(media="screen", color_scheme="light")
+    assert page.evaluate("getComputedStyle(document.body).getPropertyValue('--accent')") == light
+    page.emulate_media(media="print")
+    page.goto(site_url + address("player"))
+    assert page.locator("summary").first.is_hidden()
+    assert page.locator("svg.chart").is_visible()
