@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shared.ledger.order import to_datetime
+from shared.store import keys
 from shared.store import rated as store
 from shared.usecases import games, reading
 from shared.usecases.drafts import GameDraft
@@ -155,3 +156,74 @@ def test_until_new_rules_are_applied_everything_is_told_by_the_old_ones() -> Non
     assert [c["player"] for c in after["changes"]] == ["a"]
     publisher.publish(ladder.ctx, "p")
     assert bucket.objects["p/games/bern/g/index.html"] != page
+
+
+@dataclass
+class Previewing(Ladder):
+    """A ladder on which everything is previewed, done on the word of the preview, and compared with it."""
+
+    compared: int = 0
+
+    def _state(self) -> tuple[dict[str, Any], dict[tuple[str, str], list[str]]]:
+        """Handle → what a list shows of him; game → its rated rows."""
+        pool, view = self.pool(), self.cursor().view
+        shown = {
+            handle: pool.system.present(*numbers) for handle, numbers in self.ratings().items()
+        }  # fmt: skip
+        rows: dict[tuple[str, str], list[str]] = {}
+        for month in store.read_index(self.ctx.table, "p").months:
+            for _, text in store.read_rows(self.ctx.table, keys.rated("p", month), view):
+                if (game := store.load_rated(text).game) is not None:
+                    rows.setdefault((game.club, game.game_id), []).append(text)
+        return shown, rows
+
+    def _previewed(self, act: Any) -> Any:
+        self.rate()
+        told = act(preview=True)
+        if "preview_token" not in told.body:
+            return told  # nothing would change: it is the answer
+        before, rows_before = self._state()
+        answer = act(preview_token=told.body["preview_token"])
+        self.rate()
+        after, rows_after = self._state()
+        changed = {who for who in {*before, *after} if before.get(who) != after.get(who)}
+        effects = told.body["effects"]
+        assert {r["player"] for r in effects["players"] if r["before"] != r["after"]} == changed
+        for row in effects["players"]:
+            assert (row["before"], row["after"]) == (before.get(row["player"]), after.get(row["player"]))
+        anew = [game for game, rows in rows_before.items() if rows != rows_after.get(game)]
+        assert effects["games_rerated"] == len(anew)
+        self.compared += 1
+        return answer
+
+    def submit(self, draft: GameDraft, pool: str = "p", club: str = "bern", **more: Any) -> Any:
+        self.now += SECOND
+        given = {"idempotency_key": None, "body_digest": repr(draft)}
+        return self._previewed(lambda **how: games.submit(self.ctx, self.pool(), club, draft, **given, **how))
+
+    def correct(self, game_id: str, pool: str = "p", club: str = "bern", **changes: Any) -> Any:
+        self.now += SECOND
+        revision = games.load(self.ctx, self.pool(), (club, game_id)).game.revision
+        draft = GameDraft(game_id=game_id, given=frozenset(changes), **changes)
+        how_ever = {"reason": "wrong", "if_match": revision}
+        return self._previewed(
+            lambda **how: games.correct(self.ctx, self.pool(), club, (club, game_id), draft, **how_ever, **how)
+        )
+
+    def void(self, game_id: str, pool: str = "p", club: str = "bern") -> Any:
+        self.now += SECOND
+        return self._previewed(
+            lambda **how: games.void(self.ctx, self.pool(), club, (club, game_id), reason="not played", **how)
+        )
+
+
+@pytest.mark.parametrize("rules", ["spades", "bridier", "jass"])
+def test_every_preview_is_what_then_happens(rules: str) -> None:
+    ladder = Previewing.in_memory()
+    assert isinstance(ladder, Previewing)
+    history = History(ladder, rules, 77)
+    with small_steps(IN_PLACE=30):
+        history.open()
+        for _ in range(150):
+            history.step()
+    assert ladder.compared > 40
