@@ -44,6 +44,9 @@ VIEWS = 5
 """How often a reader looks again when replays overtake it."""
 REVISIONS = 200
 """So many revisions of one game are kept; one more is refused."""
+REVISIONS_BYTES = 30_000
+"""... or so much text of them, long reasons as they may have: beside a game of twenty players that keeps the item below
+100 KB."""
 RUNNING = 35 * MICROSECONDS
 """How long a request under an Idempotency-Key counts as still running: a little longer than a function may live."""
 ANSWER_KEPT = 48 * 3600
@@ -888,8 +891,9 @@ def merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]
 
 def revision_time(ctx: Context, stored: Stored) -> int:
     """When the next revision is accepted: after the present one, whatever the clock says. Raises Problem 409."""
-    if len(stored.revisions) >= REVISIONS:
-        raise Problem(409, "too-many-revisions", f"This game has {REVISIONS} revisions; no more are taken.")
+    count = len(stored.revisions)
+    if count >= REVISIONS or len(msgspec.json.encode(stored.revisions)) > REVISIONS_BYTES:
+        raise Problem(409, "too-many-revisions", f"This game has {count} revisions; no more are taken.")
     return max(ctx.clock(), stored.accepted_at + 1)
 
 

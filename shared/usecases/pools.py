@@ -24,6 +24,8 @@ from shared.usecases import merging
 from shared.usecases.context import Context
 
 ATTEMPTS = 3
+RULES_BYTES = 32_000
+"""Of all dated rules together: with the names of 1,000 clubs beside them, the pool's item stays below 100 KB."""
 TOKEN = 12
 
 
@@ -87,6 +89,8 @@ def _dated(draft: PoolDraft) -> tuple[tuple[DatedRules, ...], tuple[dict[str, An
         since = first_instant(dt.date.fromisoformat(entry["from"]), draft.time_zone)
         dated.append(DatedRules(since, _parse(model, settings)))
         given.append({"from": entry["from"], **settings})
+    if len(orjson.dumps(given)) > RULES_BYTES:
+        raise invalid([BadField("rules", "too-long", f"All rules together may have {RULES_BYTES} bytes.")])
     return tuple(dated), tuple(given)
 
 

@@ -9,11 +9,13 @@ import pytest
 
 from local.inprocess import System
 from shared.ledger.events import Event, encode, event_id
+from shared.problems import Problem
 from shared.ratings.base import Game
 from shared.store import keys, ledger, people
 from shared.store import rated as store
-from shared.usecases import reading, rebuild
-from tests.integration.ladder import DAY, HOUR, MINUTE, Ladder, at, audit, small_steps, spades
+from shared.usecases import games, reading, rebuild
+from shared.usecases.drafts import GameDraft
+from tests.integration.ladder import DAY, HOUR, MINUTE, Ladder, at, audit, iso_of, small_steps, spades
 
 ITEM = 100_000
 """Bytes that no item may exceed."""
@@ -56,13 +58,13 @@ def test_a_pool_of_three_megabytes(emulated_system: System) -> None:
     """Of players, of rated moments in one month, of inbox and ledger: each several pages of 1 MB on MiniStack."""
     players = [f"player-{n:04d}" for n in range(1600)]
     ladder = prepared(Ladder.of(emulated_system), [])
-    games = []
+    told = []
     for number in range(2600):
         four = [players[(number * 4 + seat * (1 + number // 400)) % 1600] for seat in range(4)]
         if len(set(four)) == 4:
             more = {"group": f"group-{number % 5}", "tournament": f"championship-of-the-year-{number % 7}"}
-            games.append(game(number, [four[:2], four[2:]], at("2026-07-01 12:00") + number * 16 * MINUTE, **more))
-    tell(ladder, games)
+            told.append(game(number, [four[:2], four[2:]], at("2026-07-01 12:00") + number * 16 * MINUTE, **more))
+    tell(ladder, told)
     with small_steps():
         ladder.rate()
         expected = audit(ladder)
@@ -84,13 +86,13 @@ def test_a_player_of_twenty_thousand_games() -> None:
     ladder = prepared(Ladder.in_memory(), list("abcdefgh"))
     ladder.register("n")
     start = at("2001-01-01 12:00")
-    games = []
+    told = []
     for number in range(20_000):
         others = "bcdefgh"
         three = [others[(number + seat) % 7] for seat in range(3)]
         more = {"tournament": f"cup-{number // 40}", "group": f"evening-{number % 30}"}
-        games.append(game(number, [["a", three[0]], three[1:]], start + number * 11 * HOUR, **more))
-    tell(ladder, games)
+        told.append(game(number, [["a", three[0]], three[1:]], start + number * 11 * HOUR, **more))
+    tell(ladder, told)
     ladder.rate()
     pool, view = ladder.pool(), ladder.cursor().view
     assert ladder.cursor().games == 20_000
@@ -124,6 +126,47 @@ def test_a_player_of_twenty_thousand_games() -> None:
         store.read_states(ladder.ctx.table, "p", ["sid-a"], ladder.cursor().view)["sid-a"].state.labels["club:bern"][0]
         == 20_003
     )
+
+
+def test_the_largest_game_corrected_for_ever() -> None:
+    """Twenty players, each beaten by each; long notes and reasons in characters of four bytes."""
+    players = [f"player{number:02d}" for number in range(20)]  # server-made ids of twelve characters
+    ladder = prepared(Ladder.in_memory(), players)
+    ladder.open_pool("duels", "bridier", [{"from": "2026-01-01"}])
+    when = at("2026-08-10 12:00")
+    defeats = [{"winner": a, "loser": b, "at": iso_of(when)} for a in players for b in players if a != b]
+    result = {"players": players, "defeats": defeats}
+    draft = GameDraft(game_id="g", started_at=when - DAY, finished_at=when, result=result, note="🂡" * 1000)
+    ladder.submit(draft, "duels")
+    pool, count = ladder.pool("duels"), 0
+
+    def correct(number: int) -> None:
+        ladder.now += 1000
+        change = GameDraft(game_id="g", round=number, given=frozenset({"round"}))
+        reason = "🂡" * 500 if number % 2 else "a" * 500
+        games.correct(ladder.ctx, pool, "bern", ("bern", "g"), change, reason=reason, if_match=number)
+
+    while len(ladder.items()[keys.game("duels", "bern", "g")]["revisions"].encode()) <= games.REVISIONS_BYTES:
+        correct(count := count + 1)
+    with pytest.raises(Problem) as refused:
+        correct(count + 1)
+    assert (refused.value.status, refused.value.code) == (409, "too-many-revisions")
+    assert count > 20
+    ladder.rate("duels")
+    audit(ladder, "duels")
+    found = {key: sum(len(f"{k}{v}".encode()) for k, v in item.items()) for key, item in ladder.items().items()}
+    largest = max(found, key=lambda key: found[key])
+    assert 80_000 < found[largest] < ITEM, largest
+
+
+def test_rules_that_an_item_cannot_hold_are_refused() -> None:
+    ladder = Ladder.in_memory()
+    named = dict.fromkeys(("en", "de", "fr", "it"), "a" * 40)
+    tiers = [{"names": named, "symbol": "x"} for _ in range(22)]
+    with pytest.raises(Problem) as refused:
+        ladder.open_pool("j", "jass", [{"from": f"{year}-01-01", "tiers": tiers} for year in range(2000, 2020)])
+    assert [(e.field, e.code) for e in refused.value.errors] == [("rules", "too-long")]
+    ladder.open_pool("j", "jass", [{"from": f"{year}-01-01", "tiers": tiers} for year in range(2000, 2003)])
 
 
 def test_the_checkpoints_of_many_years_stay_few() -> None:
