@@ -35,9 +35,6 @@ from shared.ratings.base import (
     Tally,
 )
 
-SETTLE_AT = 50_000
-"""So many plain games are rated before what follows from their ratings is worked out."""
-
 GameRef = tuple[str, str]
 """(club, game id)."""
 Tick = tuple[Any, ...]
@@ -323,8 +320,7 @@ class Fold:
         for chunk in self._lane.until(tick):
             self.moments += chunk.last - chunk.first
             yield chunk
-            if self._lane.unsettled >= SETTLE_AT:
-                self._lane.settle()
+            self._lane.settle_where_many_wait()
 
     def _settle(self) -> None:
         if self._lane is not None:

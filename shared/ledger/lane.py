@@ -23,8 +23,11 @@ from shared.ratings.base import NO_TALLY, BulkSystem, PlainBatch, PlainResult, P
 if TYPE_CHECKING:
     from shared.ledger.plain import Plain
 
-MOST_AT_ONCE = 65_536
-"""Games rated, and settled, at a time: what they need besides the history is given back after each."""
+MOST_AT_ONCE = 4_096
+"""Games rated at a time: the numbers they make stay in a processor's cache until they are packed into the history. With
+sixteen times as many a fold of a million games takes half as long again."""
+SETTLE_AT = 50_000
+"""So many games are rated before what follows from their ratings is worked out."""
 _BITS = 17
 _UNIT_WON, _UNIT_LOST = 1 << _BITS, 1 << 2 * _BITS
 """One won and one lost game in a number that also counts the games in its lowest bits; all of it below 2^53."""
@@ -170,11 +173,11 @@ class Lane:
         """Two against two: rating, record, last instant and best rating in one go."""
         kinds, at = self.plain.kind[chunk.first : chunk.last], self.plain.at[chunk.first : chunk.last]
         ratings, record, last, best, best_at = self._ratings, self._record, self._last, self._best, self._best_at
-        units = self._units(chunk.rules)
-        told = [map(one.__getitem__, kinds) for one in (changes, *units)]
+        told = list(zip(changes, *self._units(chunk.rules), strict=True))
         history: list[float] = []
         extend = history.extend
-        for change_of, unit, other_unit, instant, a, c, b, d in zip(*told, at, *seats, strict=True):
+        games = zip(map(told.__getitem__, kinds), at, *seats, strict=True)
+        for (change_of, unit, other_unit), instant, a, c, b, d in games:
             rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
             change = change_of(rating_b + rating_d - rating_a - rating_c)
             ratings[a] = after_a = rating_a + change
@@ -248,6 +251,11 @@ class Lane:
             self._settle(self._pending)
             self._pending = []
 
+    def settle_where_many_wait(self) -> None:
+        """Settle once enough games have come together."""
+        if sum(chunk.last - chunk.first for chunk in self._pending) >= SETTLE_AT:
+            self.settle()
+
     def settle_before(self, chunk: Chunk) -> None:
         """A chunk that was just rated is about to be read: nothing else may wait."""
         if self._pending != [chunk]:
@@ -258,11 +266,6 @@ class Lane:
         result = self._results[chunk.rules][self.plain.kind[number]]
         assert result is not None  # noqa: S101 - ``apart`` took the others out
         return result
-
-    @property
-    def unsettled(self) -> int:
-        """Games rated that are not in the states yet."""
-        return sum(chunk.last - chunk.first for chunk in self._pending)
 
     def _settle(self, chunks: Sequence[Chunk]) -> None:
         plain, first, last = self.plain, chunks[0].first, chunks[-1].last
@@ -278,7 +281,7 @@ class Lane:
             touched = set().union(*columns)
         # Days go back for a while where clocks do so at midnight: then the latest instant need not be on the latest.
         self._write(touched, at, days, None if list(days) == sorted(days) else _latest(columns, days))
-        if self._counted + 2 * MOST_AT_ONCE >= _MOST_COUNTED:
+        if self._counted + SETTLE_AT + MOST_AT_ONCE >= _MOST_COUNTED:  # the next games may be one too many
             self._tell_labels()
 
     def _write(

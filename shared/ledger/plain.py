@@ -222,9 +222,9 @@ def merged(parts: Sequence[Plain]) -> Plain:
         people = [_number(ids, whole.ids, sid, sid) for sid in part.ids]
         whole.at.extend(part.at)
         here = [_number(kinds, whole.kinds, msgspec.json.encode(kind), kind) for kind in part.kinds]
-        whole.kind.extend(map(here.__getitem__, part.kind))
+        whole.kind.extend(_renumbered(part.kind, here))
         here = [_number(labels, whole.labels, label, label) for label in part.labels]
-        whole.label.extend(map(here.__getitem__, part.label))
+        whole.label.extend(_renumbered(part.label, here))
         for column, seats in zip(whole.seats, part.seats, strict=True):
             column.extend(map(people.__getitem__, seats))
     whole.detail(lambda: _details_of(parts))
@@ -232,6 +232,11 @@ def merged(parts: Sequence[Plain]) -> Plain:
     if any(one.at[-1] >= two.at[0] for one, two in pairwise(filled)):
         whole._sort()
     return whole
+
+
+def _renumbered(column: array[int], numbers: list[int]) -> Iterable[int]:
+    """A column with other numbers; itself where they are the same."""
+    return column if numbers == list(range(len(numbers))) else map(numbers.__getitem__, column)
 
 
 def _details_of(parts: Sequence[Plain]) -> Details:

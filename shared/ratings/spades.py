@@ -928,13 +928,14 @@ class Spades:
             return None
         k = _k(rules, 0)
         gain, twice = float(k * int(result.data[0]) // 2), 2.0 * k
+        low, high, near_low, near_high = -CERTAIN, CERTAIN, -NEAR_HALF, NEAR_HALF
 
         def change(difference: float) -> float:
             exponent = difference / BOTH_SCALES
-            if -CERTAIN < exponent < CERTAIN:
-                product = twice * (1.0 / (1.0 + 10.0**exponent))
+            if low < exponent < high:
+                product = twice / (1.0 + 10.0**exponent)
                 share: float = (product + _WHOLE) - _WHOLE
-                if -NEAR_HALF < product - share < NEAR_HALF:
+                if near_low < product - share < near_high:
                     return gain - share
             return gain - _team_share(k, int(difference))
 

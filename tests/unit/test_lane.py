@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.ledger import fold as fold_module
 from shared.ledger import lane as lane_module
 from shared.ledger.fold import Closed, Fold, Rated, Reset, Start, Story
 from shared.ledger.order import to_instant
@@ -130,7 +129,7 @@ def test_bulk_equals_one_by_one(name: str, seed: int, rules: int, at_once: int) 
     plain, others = from_games(system, games, 2 if name == "bridier" else 4)
     patch = pytest.MonkeyPatch()
     patch.setattr(lane_module, "MOST_AT_ONCE", at_once)
-    patch.setattr(fold_module, "SETTLE_AT", at_once * 2)
+    patch.setattr(lane_module, "SETTLE_AT", at_once * 2)
     try:
         in_bulk = Fold(system, dated, zone)
         rows, closings = told(in_bulk, Story(others, starts, resets, aliases, plain=plain), until)
@@ -184,3 +183,24 @@ def test_a_chunk_is_read_before_the_next_step() -> None:
     ]
     with pytest.raises(ValueError, match="before the next step"):
         list(fold.rows(chunks[0]))  # type: ignore[arg-type]
+
+
+def test_a_record_under_a_label_of_more_games_than_are_counted_together() -> None:
+    """Four who play all the time: what waits to be told must never run over."""
+    system, count = rule_system("spades"), 140_000
+    content = {"teams": [["a", "b"], ["c", "d"]], "outcome": "team1"}
+    plain, _ = from_games(system, [Game("bern", "g", 1, BEGIN, BEGIN, content=content)], 4)
+    for column in (plain.kind, plain.label, *plain.seats):
+        column.extend([column[0]] * (count - 1))
+    plain.at.extend(range(BEGIN + 1, BEGIN + count))
+    assert count > 2 * lane_module.SETTLE_AT + lane_module.MOST_AT_ONCE
+    assert count > lane_module._MOST_COUNTED
+    fold = Fold(system, (DatedRules(-(2**60), system.settings_model()),), "UTC")
+    for _ in fold.stream(Story([], plain=plain), closings_after=None, closed_until=None):
+        pass
+    winner, loser = fold.states["a"], fold.states["d"]
+    assert (winner.games, winner.won, loser.lost) == (count, count, count)
+    gained = winner.rating - system.start(None, system.settings_model()).rating
+    assert winner.labels["club:bern"] == winner.labels["year:2025"]
+    assert winner.labels["club:bern"][:7] == (count, count, 0, 0, 0, 0, gained)
+    assert loser.labels["club:bern"][:7] == (count, 0, 0, count, 0, 0, -gained)
