@@ -186,7 +186,8 @@ def set_start(ctx: Context, pool: Pool, person: Person, start: dict[str, Any]) -
             return answer
         if _has_played(ctx, pool, person.sid):
             raise Problem(409, "already-rated", "This player has rated games; a start cannot be carried over any more.")
-        now, known = ctx.clock(), door.get("start_version", 0)
+        # Later than the start it replaces, whatever this clock says: events are told in the order of their ids.
+        now, known = max(ctx.clock(), door.get("start_at", 0) + 1), door.get("start_version", 0)
         event = Event(
             id=event_id(now, ctx.token(TOKEN)),
             kind="start",
@@ -195,7 +196,7 @@ def set_start(ctx: Context, pool: Pool, person: Person, start: dict[str, Any]) -
             value=start,
             number=known + 1,
         )
-        remember = _remember(person.handle, pool, "start_version", known, {"start": text})
+        remember = _remember(person.handle, pool, "start_version", known, {"start": text, "start_at": now})
         if _store(ctx, pool, [remember, _member(person, pool), *ledger.append(pool.id, event)]):
             return answer
     raise Busy("start")

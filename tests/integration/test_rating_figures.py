@@ -15,7 +15,7 @@ from functions.rater import app as rater
 from shared.problems import Problem
 from shared.store import ledger
 from shared.store import rated as store
-from shared.usecases import bootstrap, games, reading
+from shared.usecases import bootstrap, games, reading, rebuild
 from shared.usecases.drafts import GameDraft
 from tests.integration.ladder import DAY, HOUR, MINUTE, Ladder, at, audit, duel, iso_of, small_steps, spades
 
@@ -240,6 +240,23 @@ def test_a_start_carried_over_while_he_sits_at_a_table(ladder: Ladder) -> None:
     audit(ladder)
     finish(ladder)
     assert ladder.points()["a"] > 1525, "he was the favourite's opponent"
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_last_start_holds_whatever_the_clocks_say(ladder: Ladder, at_once: bool) -> None:
+    """Two machines, one a minute behind."""
+    ladder.start("a", {"rating": 1600, "games": 5})
+    if not at_once:
+        ladder.rate()
+    ladder.now -= MINUTE
+    ladder.start("a", {"rating": 1700, "games": 5})
+    ladder.rate()
+    assert ladder.points()["a"] == 1700
+    audit(ladder)
+    rebuild.request(ladder.ctx, ladder.pool())
+    ladder.rate()
+    assert ladder.points()["a"] == 1700
+    audit(ladder)
 
 
 def test_a_start_carried_over_after_he_left_the_ranking(ladder: Ladder) -> None:
