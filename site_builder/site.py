@@ -527,7 +527,7 @@ def rules_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
 
     def make(_text: Words, _figures: Figures) -> dict[str, Any]:
         dated = [(entry["from"], _settings(pool.settings_at(number))) for number, entry in enumerate(pool.rules)]
-        return {"dated": dated, "settings": dated[-1][1]}
+        return {"dated": dated, "settings": dated[pool.present][1]}
 
     yield from _pool_pages(site, pool, "rules.html", lambda to: to.section("rules"), make)
 
@@ -536,7 +536,7 @@ def calculator_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
     """The calculator: works with a script; without it the page explains the way by the API."""
 
     def make(_text: Words, figures: Figures) -> dict[str, Any]:
-        settings = _settings(pool.settings_at())
+        settings = _settings(pool.settings_at(pool.present))
         return {
             "settings": settings,
             "settings_json": json.dumps(settings, ensure_ascii=False, separators=(",", ":")),

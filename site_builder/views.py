@@ -9,11 +9,13 @@ be translated before it is shown.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from shared.ledger.calendar import first_instant
 from shared.ratings import rule_system
 from shared.ratings.base import Rating, RuleSystem, Settings
 
@@ -118,6 +120,13 @@ class PoolView:
     def rule_system(self) -> RuleSystem:
         """The rule system itself."""
         return rule_system(self.system)
+
+    @property
+    def present(self) -> int:
+        """Number of the rules in force at the publication: newer ones may be told before their day."""
+        days = [first_instant(dt.date.fromisoformat(entry["from"]), self.time_zone) for entry in self.rules]
+        at = self.published_at
+        return max((n for n, day in enumerate(days) if at is None or day <= at), default=0)
 
     def settings_at(self, number: int = -1) -> Settings:
         """The settings of one dated entry of the rules, defaults filled in; the newest by default."""

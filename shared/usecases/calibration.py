@@ -15,6 +15,7 @@ from shared.store import keys, pools, rated
 from shared.store.pools import Pool
 from shared.store.table import Put
 from shared.usecases.context import Context
+from shared.usecases.eligibility import settings_at
 
 
 def calibration(ctx: Context, pool: Pool, reference_id: str | None) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def calibration(ctx: Context, pool: Pool, reference_id: str | None) -> dict[str,
     """
     system = _system(pool, "pool")
     own = _spread(ctx, pool, system)
-    told = _shown(pool, system, own)
+    told = _shown(ctx, pool, system, own)
     if reference_id is None:
         return told
     reference = pools.load(ctx.table, reference_id)
@@ -38,9 +39,9 @@ def calibration(ctx: Context, pool: Pool, reference_id: str | None) -> dict[str,
     if reference.system.name != pool.system.name:
         raise invalid([BadField("reference", "another-system", "The reference has other rules than this pool.")])
     standard = _spread(ctx, reference, system)
-    told |= {"k": None, "k_now": told["k"], "reference": _shown(reference, system, standard)}
+    told |= {"k": None, "k_now": told["k"], "reference": _shown(ctx, reference, system, standard)}
     try:
-        k = system.calibrated_k(system.k_of(reference.settings), standard, own)
+        k = system.calibrated_k(told["reference"]["k"], standard, own)
     except CannotCalibrate as error:
         raise Problem(409, "cannot-calibrate", error.reason, extra=told) from None
     return {**told, "k": k}
@@ -52,8 +53,9 @@ def _system(pool: Pool, field: str) -> CalibratingSystem:
     return pool.system
 
 
-def _shown(pool: Pool, system: CalibratingSystem, spread: Spread) -> dict[str, Any]:
-    return {"pool": pool.id, "games": spread.games, "sigma": spread.sigma, "k": system.k_of(pool.settings)}
+def _shown(ctx: Context, pool: Pool, system: CalibratingSystem, spread: Spread) -> dict[str, Any]:
+    k = system.k_of(settings_at(pool, ctx.clock()))
+    return {"pool": pool.id, "games": spread.games, "sigma": spread.sigma, "k": k}
 
 
 def _spread(ctx: Context, pool: Pool, system: CalibratingSystem) -> Spread:

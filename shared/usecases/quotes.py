@@ -13,6 +13,7 @@ from shared.store import people
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.usecases.context import Context
+from shared.usecases.eligibility import settings_at
 from shared.usecases.games import parse_content
 from shared.usecases.reading import decode_cursor, encode_cursor, survivor
 
@@ -26,9 +27,9 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         Problem: 422 for a line-up that is none, or a player who is not registered.
     """
-    system = pool.system
+    system, settings = pool.system, settings_at(pool, ctx.clock())
     try:
-        parsed = parse_content(system, dict(body), "line_up", pool.settings, 0, None, None)
+        parsed = parse_content(system, dict(body), "line_up", settings, 0, None, None)
     except Problem as problem:  # the body is the line-up, so paths in it begin there
         raise replace(problem, errors=[replace(e, field=_own_path(e.field)) for e in problem.errors]) from None
     content = parsed.content
@@ -46,10 +47,10 @@ def quote(ctx: Context, pool: Pool, body: Mapping[str, Any]) -> dict[str, Any]:
         message = "These are one person, and nobody sits at a table twice."
         raise invalid([BadField(next(mentions(body, h), ""), "player-twice", message) for h in twice])
     rows = rated_store.read_states(ctx.table, pool.id, stands.values(), view)
-    fresh = system.start(None, pool.settings)
+    fresh = system.start(None, settings)
     states: dict[str, PlayerState] = {h: rows[s].state if s in rows else fresh for h, s in stands.items()}
     outcomes = []
-    for outcome, ratings in system.quote(content, states, pool.settings):
+    for outcome, ratings in system.quote(content, states, settings):
         players = []
         for handle, after in ratings.items():
             before = (states[handle].rating, states[handle].index)

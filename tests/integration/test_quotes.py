@@ -128,3 +128,18 @@ def test_what_cannot_be_quoted(ladder: Ladder) -> None:
     body = quote(ladder, "cards", {"teams": [["anna", "bob"]], "x": 1}, status=422)
     assert {f for f, _ in fields(body)} == {"teams", "x"}
     assert quote(ladder, "nothing", {}, status=404)["code"] == "not-found"
+
+
+def test_rules_of_a_day_to_come_count_for_nothing_yet(ladder: Ladder) -> None:
+    """They may be told long before: quote, K in force, rules page and calculator go by those of now."""
+    ladder.pool("jass", "jass", {"from": "2020-01-01", "k": 28}, {"from": "2990-01-01", "k": 40})
+    line_up = {"teams": [["anna", "bob"], ["cy", "dora"]]}
+    (seven,) = (o for o in quote(ladder, "jass", line_up)["outcomes"] if o["outcome"] == "7:0")
+    assert {line["change"]["rating"] for line in seven["players"]} == {7.0, -7.0}  # half of 28 × (1 − 0.5)
+    assert ladder.get("/v1/pools/jass/calibration")["k"] == 28
+    ladder.system.settle()
+    page = ladder.system.page("/jass/rules/")[2].decode()
+    assert "<mn>28</mn><mo>×</mo>" in page
+    assert "The winners gain 3.000 each" in page  # 28 × 3/14, half of it
+    assert "2990" in page
+    assert '"k":28' in ladder.system.page("/jass/calculator/")[2].decode().replace("&#34;", '"').replace(".0", "")
