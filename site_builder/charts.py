@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from shared.ledger.calendar import closing_instant, day_of, next_month
 
@@ -102,7 +103,9 @@ def sparkline(values: Sequence[int]) -> str:
     ]
     if low == high:
         points = [(x, SPARK_HEIGHT // 2) for x, _ in points]
-    return "M" + "L".join(f"{x} {y}" for x, y in points)
+    # Step by step, which takes fewer characters than places do; a minus needs no space before it.
+    steps = "".join(f" {x - x0}{'' if y < y0 else ' '}{y - y0}" for (x0, y0), (x, y) in pairwise(points))
+    return f"M{points[0][0]} {points[0][1]}l{steps.strip()}"
 
 
 def thin_out(points: Sequence[tuple[int, int]], most: int = MOST_POINTS) -> list[tuple[int, int]]:

@@ -40,7 +40,9 @@ STEADY_READS = 30
 """How often a run reads again what changed while it read, before it leaves the pool to the next run."""
 CLOSINGS_IN_SPARK = 12
 RECENT = 10
-"""Games on the first page of the list."""
+"""Games in a pool's feed."""
+ASIDE = 6
+"""Of the newest games, and of those being played, so many stand on the first page of the list: it is to stay small."""
 GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
 """Games shown with the list of one."""
 SLACK = 3600 * MICROSECONDS
@@ -615,8 +617,8 @@ class _Publication:
                     pages,
                     variant=variant,
                     variants=existing,
-                    recent=self._recent() if number == 1 and variant == MAIN else (),
-                    live=self.gather.open_games(RECENT) if number == 1 and variant == MAIN else (),
+                    recent=self._recent()[:ASIDE] if number == 1 and variant == MAIN else (),
+                    live=self.gather.open_games(ASIDE) if number == 1 and variant == MAIN else (),
                     around=around,
                 )
         yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r, _ in now[MAIN][:10]])

@@ -180,8 +180,8 @@ def test_every_player_is_in_the_distribution(ratings: list[int]) -> None:
 
 def test_sparkline() -> None:
     assert charts.sparkline([5]) == ""
-    assert charts.sparkline([1, 1]) == "M0 8L60 8"
-    assert charts.sparkline([0, 10, 5]) == "M0 14L30 2L60 8"
+    assert charts.sparkline([1, 1]) == "M0 8l60 0"
+    assert charts.sparkline([0, 10, 5]) == "M0 14l30-12 30 6"
 
 
 @settings(deadline=None)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from shared.ratings import _registered, rule_system
-from site_builder import data, site
+from site_builder import data, publisher, site
 from site_builder.assets import asset_pages
 from site_builder.views import (
     GameChange,
@@ -133,11 +133,29 @@ def test_styles_and_scripts_are_small() -> None:
     assert all(re.search(r"\.[0-9a-f]{10}\.(css|js|svg)$", path) for path in pages)
 
 
-def test_a_page_of_a_hundred_is_small() -> None:
-    pages = list(fixture.crowd(100))
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_page_of_a_hundred_is_small(number: int) -> None:
+    """With all there can be on it: long names and handles, everybody moved, games being played, four languages."""
+    world = fixture.worlds(20, awkward=False)[number]
+    name, unit = "Hans-Peter von Siebenthal-Zumbrunn", MILLION if number < 2 else 1
+    lines = [
+        Standing(
+            n, f"hans-peter-siebenthal-{n:03d}", name, 1500 * unit - n * unit // 10, 133, 1411, 700, 11, 700,
+            fixture.NOW, {"skill": 0.31, "class": "established"}, n + 9, (1488 * unit, 150),
+            inactive=n % 3 == 0, spark=tuple(1500 * unit - k * k * n * unit % 37 for k in range(13)),
+        )
+        for n in range(1, 101)
+    ]  # fmt: skip
+    people = {handle: Person(f"hans-peter-siebenthal-{handle}", name) for handle in world.by}
+    games = [replace(world.game_line(game), people=people) for game in world.games[: publisher.ASIDE]]
+    pages = list(
+        site.list_pages(SITE, world.pool, lines, 1, 1000, recent=games, live=games, variants=("new", "established"))
+    )
     sizes = [len(page.body) for page in pages if page.path.endswith("index.html")]
     assert len(sizes) == 4
     assert max(sizes) < 60_000
+    crowd = [len(page.body) for page in fixture.crowd(100) if page.path.endswith("index.html")]
+    assert max(crowd) < 50_000, "and more usual ones"
 
 
 @pytest.mark.parametrize("name", AWKWARD)
@@ -194,10 +212,10 @@ def test_movement_in_words_and_sign() -> None:
         standing(3, 1400),
     ]
     english, german = (html(site.list_pages(SITE, pool, lines), code) for code in ("en", "de"))
-    assert '<span class="up">up 3</span> <b>+12</b>' in english
-    assert '<span class="down">down 1</span> <b>−12</b>' in english
+    assert '<td class="m up">up 3 <b>+12</b></td>' in english
+    assert '<td class="m down">down 1 <b>−12</b></td>' in english
     assert "Since 1 November" in english
-    assert '<span class="soft">new</span>' in english
+    assert '<td class="m soft">new</td>' in english
     assert "3 vor" in german
     assert "Seit 1. November" in german
 
