@@ -134,6 +134,11 @@ def test_a_change_of_tier_stands_in_the_history(ladder: Ladder) -> None:
         told = shown["history"][0]["explanation"]
         assert (told["tier_before"], told["tier_after"]) == tiers, player
         assert shown["tier"] == tiers[1]
+    ladder.system.settle()
+    for player, line in (("anna", "Up to 13 Alder"), ("bob", "Down to 12 Birch"), ("cy", None)):
+        page = ladder.system.page(f"/jass/players/{player}/")[2].decode()
+        assert line is None or line in page, player
+        assert page.count("Up to") + page.count("Down to") == (line is not None)
 
 
 # -- tournaments ---------------------------------------------------------------------------------------------------
