@@ -55,7 +55,9 @@ def test_a_frozen_list_stays_and_tells_what_was_revised_since() -> None:
     assert [
         (c["player"], round(c["frozen"]["rating"], 2), c["now"]["rating"]) for c in changes
     ] == [("a", 1546.43, 1525), ("b", 1453.57, 1475), ("c", 1546.43, 1525), ("d", 1453.57, 1475)]  # fmt: skip
-    assert "Corrections since then would change 4 of these ratings." in text_of(bucket.objects[f"{folder}index.html"])
+    page = bucket.objects[f"{folder}index.html"]
+    assert "would change 4 of these ratings." in text_of(page)
+    assert b'href="/p/lists/2026-07/changes.json"' in page
     # Taken back again, nothing differs any more, and the list says so.
     ladder.correct("first", note="it was played")
     ladder.rate()
