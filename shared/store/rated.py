@@ -221,6 +221,16 @@ def rated_key(pool: str, order: str, at: int) -> Key:
     return keys.rated(pool, utc_month(at)), order
 
 
+def is_rated_key(key: Key) -> bool:
+    """Whether it is a rated moment that is kept there."""
+    return key[0].startswith("RATED#")
+
+
+def month_of(key: Key) -> str:
+    """The month of a rated moment's key."""
+    return key[0].rsplit("#", 1)[1]
+
+
 def read_rows(
     table: Table, pk: str, view: View, *, first: str | None = None, last: str | None = None
 ) -> Iterator[tuple[str, str]]:
@@ -304,11 +314,13 @@ def in_place(draft: Draft, generation: int) -> list[Operation]:
     return operations
 
 
-def as_next(key: Key, old: Item | None, view: View, text: str | None, generation: int) -> Item:
-    """A row with its present version kept and the new one beside it, for a replay of ``generation``."""
-    item: Item = {"pk": key[0], "sk": key[1], "bg": generation}
-    current = None if old is None else view.pick(old)
-    item["ag"] = view.generation
+def as_next(key: Key, current: str | None, view: View, text: str | None, generation: int) -> Item:
+    """A row with its present version kept and the new one beside it, for a replay of ``generation``.
+
+    Args:
+        current: what stands in the view; None: nothing does.
+    """
+    item: Item = {"pk": key[0], "sk": key[1], "bg": generation, "ag": view.generation}
     if current is not None:
         item["a"] = current
     if text is not None:

@@ -12,6 +12,8 @@ Two ways lead there, and both end in one transaction that is conditional on the 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,7 +51,7 @@ from shared.ledger.order import (
     tick_of,
     utc_month,
 )
-from shared.ledger.replay import follow, start_of
+from shared.ledger.replay import follow, start_of, story_of_segments
 from shared.ledger.rules import in_force
 from shared.ledger.statehash import MODULUS, line_hash, to_hex
 from shared.ratings.base import (
@@ -152,6 +154,8 @@ class Run:
     result: Applied
     now: int
     reads: _Reads
+    begun: _Begun | None = None
+    """What a run that died left half written."""
 
     @property
     def table(self) -> Table:
@@ -197,10 +201,12 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
     pool = pools.from_item(found[keys.pool(pool_id)])
     cursor = store.cursor_of(pool_id, found.get(keys.cursor(pool_id)))
     result.position = cursor.position
+    begun = None
     if cursor.is_claimed:
         if _somebody_replays(ctx.table, cursor):
             result.left = True
             return False
+        begun = _begun(ctx.table, cursor)
         cursor = replace(cursor, dead=(*cursor.dead, *_given_up(cursor, cursor.claimed + 1)))
     removed: set[str] = set()
     if cursor.removing:  # after the cursor was read: what a replay has applied since then fails our own condition
@@ -218,6 +224,10 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
     rest = bool(previewed) and len(events) > len(previewed)
     events = previewed or events
     due = calendar.last_closing(max(now, cursor.closed_until or BEGINNING), pool.time_zone)
+    if begun is not None and begun.events <= {e.id for e in events} and begun.due <= due:
+        # Whatever came in since: first what was begun is brought to its end, or a long replay would never end.
+        rest = rest or begun.due < due or len(begun.events) < len(events)
+        events, due = [e for e in events if e.id in begun.events], begun.due
     closing_due = cursor.closed_until is None or due > cursor.closed_until
     if not events and not closing_due:
         return bool(chores)
@@ -228,7 +238,7 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
     if starts and not closing_due:
         more = more or len(starts) < len(events)
         events = starts  # they come before everything else of their players, and are folded alone
-    run = Run(ctx, pool, cursor, result, now, reads)
+    run = Run(ctx, pool, cursor, result, now, reads, begun)
     if len(events) <= READ_AHEAD and not closing_due:
         reads.fetch(_needed(run, events))
     current = _newest_revisions(run, events)
@@ -256,6 +266,52 @@ def _needed(run: Run, events: Sequence[Event]) -> list[Key]:
 
 def _progress_key(pool: str) -> Key:
     return f"POOL#{pool}", "REPLAY"
+
+
+def _plan_key(pool: str) -> Key:
+    return f"POOL#{pool}", "REPLAY-PLAN"
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A replay that a run began to write and died over."""
+
+    generation: int
+    done: int
+    """Writes that were made of it."""
+    digest: str
+    """Of all its writes."""
+    due: int
+    events: frozenset[str]
+
+
+def _begun(table: Table, cursor: Cursor) -> _Begun | None:
+    """What was begun under the cursor's claim."""
+    at, plan = _progress_key(cursor.pool), _plan_key(cursor.pool)
+    found = table.batch_get([at, plan])
+    if at not in found or plan not in found:
+        return None
+    done, told = found[at], found[plan]
+    if not done["generation"] == told["generation"] == cursor.claimed:
+        return None
+    events = frozenset(msgspec.json.decode(told["events"], type=list[str]))
+    return _Begun(cursor.claimed, done["done"], told["digest"], told["due"], events)
+
+
+def _plan(pool: Pool, generation: int, digest: str, due: int | None, events: Sequence[Event]) -> Put:
+    pk, sk = _plan_key(pool.id)
+    told = msgspec.json.encode([e.id for e in events]).decode()
+    return Put({"pk": pk, "sk": sk, "generation": generation, "digest": digest, "due": due, "events": told})
+
+
+def _plan_digest(draft: Draft) -> str:
+    """Tells whether two runs are about to write the same, but for the journal."""
+    told = hashlib.sha256()
+    for (pk, sk), text in sorted(draft.rows.items()):
+        told.update(f"{pk}\t{sk}\t{'' if text is None else '=' + text}\n".encode())
+    for pk, sk in sorted(draft.pointers):
+        told.update(f"{pk}\t{sk}\n".encode())
+    return told.hexdigest()
 
 
 def _somebody_replays(table: Table, cursor: Cursor) -> bool:
@@ -806,9 +862,10 @@ def _commit(run: Run, operations: Sequence[Operation], moved: Cursor) -> None:
 class _Old:
     """What is stored behind the checkpoint."""
 
-    items: dict[Key, Item] = field(default_factory=dict)
     rows: dict[Key, str] = field(default_factory=dict)
-    rated: dict[Key, Rated] = field(default_factory=dict)
+    """As they are stored, the moments' too: a pool of a million games has to fit."""
+    finishes: int = 0
+    """Games finished in them."""
     games: dict[GameRef, Game] = field(default_factory=dict)
     starts: dict[GameRef, Sequence[Rating]] = field(default_factory=dict)
     resets: dict[tuple[int, str], Reset] = field(default_factory=dict)
@@ -828,7 +885,8 @@ def _touched(event: Event) -> int:
     return BEGINNING
 
 
-def _read_old(run: Run, index: Index, boundary: str, start_month: str) -> _Old:
+def _read_old(run: Run, index: Index, boundary: str, start_month: str, *, games: bool) -> _Old:
+    """``games``: the story too; a rebuild has it from the ledger."""
     old = _Old()
     table, pool, view = run.table, run.pool.id, run.cursor.view
     partitions: list[tuple[str, str | None]] = [
@@ -839,7 +897,6 @@ def _read_old(run: Run, index: Index, boundary: str, start_month: str) -> _Old:
     for pk, first in partitions:
         for item in table.query(pk, first=first):
             key = (pk, item["sk"])
-            old.items[key] = item
             text = view.pick(item)
             if text is None:
                 continue
@@ -850,10 +907,10 @@ def _read_old(run: Run, index: Index, boundary: str, start_month: str) -> _Old:
                 if boundary:
                     continue
             old.rows[key] = text
-            old.rated[key] = row
+            old.finishes += row.kind == FINISH
             if row.kind == RESET:
                 old.resets[(row.at, subject_of(row.order))] = Reset(row.at, subject_of(row.order))
-            if row.kind == FINISH and row.game is not None:
+            if row.kind == FINISH and row.game is not None and games:
                 ref = (row.game.club, row.game.game_id)
                 old.games[ref] = row.game
                 old.starts[ref] = row.start
@@ -872,7 +929,6 @@ def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
     for pk in (keys.open_games(pool), keys.held(pool), keys.aliases(pool)):
         for item in table.query(pk):
             key = (pk, item["sk"])
-            old.items[key] = item
             text = view.pick(item)
             if text is None:
                 continue
@@ -893,16 +949,21 @@ def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
                     old.games.setdefault(ref, game)
 
 
-def _from_ledger(run: Run, old: _Old, events: Sequence[Event]) -> None:
-    """Replace what the rows say by what the ledger says: the ratings from the ledger alone."""
-    old.games, old.resets, old.carried, old.aliases = {}, {}, {}, {}
-    old.kept_held = set()
-    found = sorted(read_ledger(run.ctx, run.pool), key=lambda e: e.id)
-    waiting = {e.id for e in events}
-    late = {e.id for e in ledger.read_inbox(run.table, run.pool.id, 10**9)} - waiting
-    included = [e for e in found if e.id not in late and e.id not in waiting]
-    _tell(run, old, included)
-    run.cursor = replace(run.cursor, position=len(included))
+def _from_ledger(run: Run, old: _Old, events: Sequence[Event], current: Sequence[Event]) -> Story:
+    """What the ledger says in place of what the rows say: the ratings from the ledger alone."""
+    told = compact.read(run.ctx, run.pool)
+    waiting = [*ledger.read_inbox(run.table, run.pool.id, 10**9), *events]
+    packed = max((segment.latest for segment in told.segments), default=BEGINNING)
+    if any(event.accepted_at <= packed for event in waiting):
+        # It waits and is in a segment: unpack them, to leave it out.
+        told = compact.Ledger(run.pool, [], list(told.every()))
+    out = {event.id for event in waiting}
+    told.events = [event for event in told.events if event.id not in out]
+    run.cursor = replace(run.cursor, position=sum(map(len, told.segments)) + len(told.events))
+    old.kept_held, old.aliases = set(), {}
+    others = [event for event in told.others() if event.game is None]
+    _tell(run, old, sorted([*others, *(e for e in current if e.game is None)], key=lambda e: e.id))
+    return story_of_segments(run.pool.system, run.pool.rules, told.segments, [*told.events, *current])
 
 
 def read_ledger(ctx: Context, pool: Pool) -> list[Event]:
@@ -973,9 +1034,10 @@ def _prepare(run: Run, touched: int, events: Sequence[Event], current: Sequence[
     index = store.read_index(run.table, run.pool.id)
     checkpoint, states = _checkpoint_before(run, index, touched)
     boundary = after_closing(checkpoint.at) if checkpoint else ""
-    old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "")
+    old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "", games=not rebuild)
     if rebuild:
-        _from_ledger(run, old, events)
+        story = _from_ledger(run, old, events, current)
+        return _Prepared(index, None, "", old, run.system_fold({}), story)
     _tell(run, old, current)
     aliases = follow(old.aliases)
     fold = run.system_fold(states)
@@ -994,7 +1056,7 @@ def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due
     touched = BEGINNING if rebuild else min([_touched(e) for e in current], default=END)
     ready = _prepare(run, touched, events, current, rebuild=rebuild)
     old = ready.old
-    new, last, marks = _run_fold(run, ready.fold, ready.story, ready.checkpoint, due, dry=dry)
+    new, last, marks = _run_fold(run, ready, due, dry=dry)
     for ref in old.kept_held:
         key = (keys.held(pool.id), "#".join(ref))
         new.rows[key] = old.rows[key]
@@ -1048,15 +1110,15 @@ def _bring_in(run: Run, fold: Fold, starts: Sequence[Start], aliases: dict[str, 
 @dataclass
 class _New:
     rows: dict[Key, str] = field(default_factory=dict)
-    rated: dict[Key, Rated] = field(default_factory=dict)
+    months: set[str] = field(default_factory=set)
+    """The months that have moments' rows."""
+    finishes: int = 0
     head: str = ""
 
 
-def _run_fold(
-    run: Run, fold: Fold, story: Story, checkpoint: Checkpoint | None, due: int, *, dry: bool
-) -> tuple[_New, dict[str, str], list[Checkpoint]]:
+def _run_fold(run: Run, ready: _Prepared, due: int, *, dry: bool) -> tuple[_New, dict[str, str], list[Checkpoint]]:
     """The fold's rows, each player's last order, and the checkpoints on the way."""
-    pool = run.pool
+    pool, old, story, checkpoint = run.pool, ready.old.rows, ready.story, ready.checkpoint
     new = _New(head=after_closing(checkpoint.at) if checkpoint else "")
     first = None if checkpoint is None else closing_boundary(checkpoint.at)
     last: dict[str, str] = {}
@@ -1064,11 +1126,13 @@ def _run_fold(
     previous = checkpoint
     base = checkpoint.moments if checkpoint else 0
     closings_after = checkpoint.at if checkpoint else None
-    for what in fold.run(story, since=first, closings_after=closings_after, closed_until=due):
+    for what in ready.fold.run(story, since=first, closings_after=closings_after, closed_until=due):
         if isinstance(what, Rated):
             key = store.rated_key(pool.id, what.order, instant_of(what.order))
-            new.rows[key] = store.dump(what)
-            new.rated[key] = what
+            text, was = store.dump(what), old.get(key)
+            new.rows[key] = was if was == text else text  # what is equal is held once
+            new.months.add(store.month_of(key))
+            new.finishes += what.kind == FINISH
             for sid, *_ in what.after:
                 last[sid] = what.order
             new.head = max(new.head, what.order)
@@ -1138,17 +1202,14 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     for key in old.rows.keys() | new.rows.keys():
         if old.rows.get(key) != new.rows.get(key):
             draft.rows[key] = new.rows.get(key)
-    changed = _pointer_changes(run, draft, old, new)
-    players = {sid for row in changed for sid, *_ in row.after}
+    players, games, since = _pointer_changes(run, draft, old, new)
     total, count = _state_rows(run, draft, players, replay)
-    games = {(r.game.club, r.game.game_id) for r in changed if r.game is not None}
     for pk, sk in draft.rows:
         if pk in (keys.open_games(pool.id), keys.held(pool.id)):
             games.add(_ref(sk))
     games |= _games_of(events)
     kept = [c for c in index.checkpoints if boundary and c.at <= instant_of(boundary)]
     checkpoints = _thinned([*kept, *replay.marks])
-    finishes = _finishes(new.rated.values()) - _finishes(old.rated.values())
     moved = replace(
         cursor,
         position=cursor.position + sum(1 for e in events if e.kind != "rebuild"),
@@ -1156,7 +1217,7 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
         closed_until=due,
         hash=to_hex(total),
         players=count,
-        games=(0 if not boundary else cursor.games) + (_finishes(new.rated.values()) if not boundary else finishes),
+        games=new.finishes if not boundary else cursor.games + new.finishes - old.finishes,
         held=sum(1 for pk, _ in new.rows if pk == keys.held(pool.id)),
         newest=max([cursor.newest, *(e.accepted_at for e in events if e.kind != "rebuild")]),
         rules_version=pool.version,
@@ -1164,8 +1225,6 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     _journal(run, draft, events, replay, moved)
     closing: list[Operation] = [_index_operation(run, index, new, checkpoints)]
     if players or games or due != cursor.closed_until:
-        # By its order and not its time: a rating carried over stands before everything, whenever it was accepted.
-        since = min([instant_of(r.order) for r in changed], default=END)
         closing.append(outbox_entry(run, moved, players, games, since))
     run.result.replays += 1
     removals: list[Operation] = [ledger.removal(pool.id, e) for e in events]
@@ -1173,7 +1232,7 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     lost: list[Operation] = [Delete(key) for key in sorted(draft.lost_pointers)]
     long = len(small) + len(closing) + len(removals) + len(lost) + 1 > IN_PLACE
     if long:
-        _new_generation(run, draft, moved, old, closing, events)
+        _new_generation(run, draft, moved, replay, closing, events)
     else:
         _commit(run, [store.put_cursor(moved, cursor.version), *small, *lost, *closing, *removals], moved)
     run.result.events += len(events)
@@ -1185,7 +1244,7 @@ def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, m
     """Tell each player whose rated games came out anew what they were before, and what caused it."""
     rerated: dict[str, int] = {}
     for key in draft.rows:
-        was = replay.old.rated.get(key)
+        was = _moment(replay.old.rows, key)
         if was is not None and was.game is not None:
             for sid, *_ in was.after:
                 rerated[sid] = rerated.get(sid, 0) + 1
@@ -1206,21 +1265,31 @@ def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, m
             draft.beside.append(item)
 
 
-def _finishes(rows: Iterable[Rated]) -> int:
-    return sum(1 for r in rows if r.kind == FINISH)
+def _moment(rows: dict[Key, str], key: Key) -> Rated | None:
+    """A moment out of its row. Of a million nobody holds more at once than the rows."""
+    text = rows.get(key) if store.is_rated_key(key) else None
+    return None if text is None else store.load_rated(text)
 
 
-def _pointer_changes(run: Run, draft: Draft, old: _Old, new: _New) -> list[Rated]:
-    """Add and remove pointers where rows differ; the rows concerned, old and new."""
-    changed: list[Rated] = []
+def _pointer_changes(run: Run, draft: Draft, old: _Old, new: _New) -> tuple[set[str], set[GameRef], int]:
+    """Add and remove pointers where rows differ; the players and games concerned, and since when.
+
+    By their order and not their time: a rating carried over stands before everything, whenever it was accepted.
+    """
+    players, games, since = set[str](), set[GameRef](), END
     for key in draft.rows:
-        was, now = old.rated.get(key), new.rated.get(key)
+        was, now = _moment(old.rows, key), _moment(new.rows, key)
         before = pointers_of(run.pool, was, key[1]) if was is not None else set()
         after = pointers_of(run.pool, now, key[1]) if now is not None else set()
         draft.pointers |= after - before
         draft.lost_pointers |= before - after
-        changed += [r for r in (was, now) if r is not None]
-    return changed
+        for row in (was, now):
+            if row is not None:
+                players.update(sid for sid, *_ in row.after)
+                since = min(since, instant_of(row.order))
+                if row.game is not None:
+                    games.add((row.game.club, row.game.game_id))
+    return players, games, since
 
 
 def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> tuple[int, int]:
@@ -1258,7 +1327,7 @@ def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> t
 
 
 def _index_operation(run: Run, index: Index, new: _New, checkpoints: Sequence[Checkpoint]) -> Update:
-    months = set(index.months) | {pk.rsplit("#", 1)[1] for pk, _ in new.rated}
+    months = set(index.months) | new.months
     values: dict[str, Any] = {"checkpoints": msgspec.json.encode(checkpoints).decode()}
     expression = "SET #checkpoints = :checkpoints"
     if months:
@@ -1268,27 +1337,43 @@ def _index_operation(run: Run, index: Index, new: _New, checkpoints: Sequence[Ch
 
 
 def _new_generation(
-    run: Run, draft: Draft, moved: Cursor, old: _Old, closing: Sequence[Operation], events: Sequence[Event]
+    run: Run, draft: Draft, moved: Cursor, replay: _Replay, closing: Sequence[Operation], events: Sequence[Event]
 ) -> None:
-    """Write the draft beside what stands, then let one transaction make it count."""
+    """Write the draft beside what stands, then let one transaction make it count.
+
+    Where a run that died had the same in mind, what it wrote stands, and only the rest is written.
+    """
     pool, cursor = run.pool, run.cursor
-    mine = max(cursor.claimed, cursor.generation) + 1
+    digest, ordered = _plan_digest(draft), sorted(draft.rows)
+    mine, done = max(cursor.claimed, cursor.generation) + 1, 0
+    begun = run.begun
+    # Journal lines are told anew, with the time of this run: where they were begun, nothing can be taken over.
+    if begun is not None and begun.digest == digest and begun.done <= len(ordered) + len(draft.pointers):
+        mine, done = begun.generation, begun.done
     # Read before the claim: from then on others watch this run write. They cannot have changed anything either.
-    items = old.items | run.reads.fetch(key for key in draft.rows if key not in old.items)
-    claim = replace(cursor, claimed=mine, dead=(*cursor.dead, *_given_up(cursor, mine)))
-    _commit(run, [store.put_cursor(claim, cursor.version), _progress(pool, mine, 0)], claim)
+    states = run.reads.fetch(key for key in ordered if key not in replay.old.rows and key not in replay.new.rows)
+    dead = [g for g in (*cursor.dead, *_given_up(cursor, mine)) if g != mine]
+    claim = replace(cursor, claimed=mine, dead=tuple(dead))
+    plan = _plan(pool, mine, digest, moved.closed_until, events)
+    _commit(run, [store.put_cursor(claim, cursor.version), _progress(pool, mine, done), plan], claim)
     claimed_version = run.cursor.version
     view = run.cursor.view
     fence = Check(keys.cursor(pool.id), "#version = :version", {"version": claimed_version})
-    writes: list[Operation] = [
-        Put(store.as_next(key, items.get(key), view, text, mine)) for key, text in sorted(draft.rows.items())
-    ]
-    writes += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
-    writes += [Put({**item, "generation": mine}) for item in draft.beside]
-    step = TRANSACTION_ITEMS - 2
+
+    def writes() -> Iterator[Operation]:
+        for key in ordered:
+            stands = replay.old.rows.get(key)
+            if stands is None and key in states:
+                stands = view.pick(states[key])
+            yield Put(store.as_next(key, stands, view, draft.rows[key], mine))
+        yield from (Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers))
+        yield from (Put({**item, "generation": mine}) for item in draft.beside)
+
+    left = itertools.islice(writes(), done, None)
     try:
-        for start in range(0, len(writes), step):
-            run.table.transact([fence, _progress(pool, mine, start + step), *writes[start : start + step]])
+        while some := list(itertools.islice(left, TRANSACTION_ITEMS - 2)):
+            done += len(some)
+            run.table.transact([fence, _progress(pool, mine, done), *some])
             run.result.transactions += 1
     except ConditionFailed:
         raise Overtaken from None
@@ -1362,7 +1447,11 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
         k for k in replay.old.rows.keys() | replay.new.rows.keys() if replay.old.rows.get(k) != replay.new.rows.get(k)
     ]
     concerned = {
-        sid for k in rows for r in (replay.old.rated.get(k), replay.new.rated.get(k)) if r for sid, *_ in r.after
+        sid
+        for k in rows
+        for r in (_moment(replay.old.rows, k), _moment(replay.new.rows, k))
+        if r is not None
+        for sid, *_ in r.after
     }
     after = dict(before)
     for sid in concerned:
@@ -1371,7 +1460,7 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
         else:
             after.pop(sid, None)
     changed = {sid for sid in concerned if before.get(sid) != after.get(sid)}
-    rerated = {(g.club, g.game_id) for k in rows if (r := replay.old.rated.get(k)) and (g := r.game) is not None}
+    rerated = {(g.club, g.game_id) for k in rows if (r := _moment(replay.old.rows, k)) and (g := r.game) is not None}
     mine = {(e.game.club, e.game.game_id) for e in events if e.game is not None}
     held = [
         (ref, msgspec.json.decode(text, type=HeldRow).reason)

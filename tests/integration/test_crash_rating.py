@@ -372,3 +372,61 @@ def test_a_reader_between_whose_reads_things_are_rated_sees_one_state(
         else:
             pytest.fail("it never ends")
         assert number > 5
+
+
+# -- a long replay that dies is gone on with ---------------------------------------------------------------------------
+def _rows_written(ladder: Ladder) -> list[tuple[str, str]]:
+    written: list[tuple[str, str]] = []
+
+    def note(name: str, call: Mapping[str, Any]) -> None:
+        if name == "transact_write_items":
+            puts = [entry["Put"]["Item"] for entry in call["TransactItems"] if "Put" in entry]
+            written.extend((item["pk"]["S"], item["sk"]["S"]) for item in puts if "bg" in item)
+
+    ladder.calls.before = note
+    return written
+
+
+@pytest.mark.parametrize("more", ["nothing", "a result", "a late result", "a month's end"])
+def test_what_a_dead_replay_wrote_is_not_written_again(more: str) -> None:
+    with small_steps(TRANSACTION_ITEMS=6, IN_PLACE=5):
+        whole = new_rules()
+        every = _rows_written(whole)
+        whole.rate()
+        ladder = new_rules()
+        first = _rows_written(ladder)
+        ladder.calls.after = Fuse(5, after=True)
+        with pytest.raises(Killed):
+            ladder.rate()
+        claimed = ladder.cursor().claimed
+        if more == "a result":
+            ladder.submit(spades("new", "ab-cd", "2026-08-19 20:00"))
+        elif more == "a late result":
+            ladder.submit(spades("new", "ab-cd", "2026-06-01 20:00"))
+        elif more == "a month's end":
+            ladder.now = at("2026-09-02 12:00")
+        ladder.calls.after = None
+        second = _rows_written(ladder)
+        ladder.rate()
+        audit(ladder)
+        assert 0 < len(first) < len(every)
+        left = [row for row in every if row not in first]
+        assert second[: len(left)] == left, "first what was left, and nothing of what was there"
+        if more == "nothing":
+            assert second == left
+            assert ladder.cursor().generation == claimed
+            assert ladder.cursor().hash == whole.cursor().hash
+
+
+def test_what_a_dead_replay_wrote_by_rules_that_changed_again_is_given_up() -> None:
+    with small_steps(TRANSACTION_ITEMS=6, IN_PLACE=5):
+        ladder = new_rules()
+        ladder.calls.after = Fuse(5, after=True)
+        with pytest.raises(Killed):
+            ladder.rate()
+        ladder.calls.after = None
+        claimed = ladder.cursor().claimed
+        ladder.open_pool(rules=[{"from": "2000-01-01"}, {"from": "2026-07-01", "k": 50}])
+        ladder.rate()
+        audit(ladder)
+        assert ladder.cursor().generation > claimed
