@@ -47,6 +47,8 @@ GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
 """Games shown with the list of one."""
 SLACK = 3600 * MICROSECONDS
 """By so much clocks may differ, and results wait."""
+RENAMED = 20_000
+"""Pages beyond which publishing those that show a new name is no better than publishing everything."""
 STATISTICS_GAMES = 20_000
 """Beyond, a pool's statistics wait for the next publication of everything: they need every game."""
 CACHE_PAGES = "public, max-age=0, s-maxage=60, must-revalidate"
@@ -80,6 +82,8 @@ class _Dirty:
     everything: bool = False
     players: set[str] = field(default_factory=set)
     games: set[GameRef] = field(default_factory=set)
+    renamed: set[str] = field(default_factory=set)
+    """Players who have another name or other clubs."""
     since: int = END
     entries: list[str] = field(default_factory=list)
 
@@ -194,11 +198,14 @@ class _Publication:
         old = published.load(ctx, pool.id)
         if old is None or old.rules_version != pool.version:
             dirty.everything = True
+        if dirty.renamed and not dirty.everything:
+            self._named_anew(dirty)
         if dirty.everything:
             dirty.since = BEGINNING
         fresh_month = old is None or old.closed_until != cursor.closed_until
         now = ctx.clock()
-        whole = dirty.everything or fresh_month or old is None or now - old.whole_at >= wake.whole_files_every(ctx)
+        whole = dirty.everything or fresh_month or bool(dirty.renamed)
+        whole = whole or old is None or now - old.whole_at >= wake.whole_files_every(ctx)
         overdue = whole and old is not None and old.whole_at < old.published_at
         frozen = _frozen_since(ctx, pool, old)
         dirty.since = min(dirty.since, frozen)
@@ -290,10 +297,38 @@ class _Publication:
             body: Mapping[str, Any] = msgspec.json.decode(item["body"]) if "body" in item else item
             if body.get("all"):
                 dirty.everything = True
+            if "renamed" in body:
+                dirty.renamed.add(body["renamed"])
             dirty.players |= set(body.get("players", ()))
             dirty.games |= {(c, g) for c, g in body.get("games", ())}
             dirty.since = min(dirty.since, body.get("since", END))
         return dirty
+
+    def _named_anew(self, dirty: _Dirty) -> None:
+        """Add the pages that show a name which changed: of the games, of everybody in them, and of the months since.
+
+        Lists are written where a row differs; it takes one reading of the ledger, since a game that was never rated
+        names its players too.
+        """
+        told = rating.read_ledger(self.ctx, self.pool)
+        merges = [(event.player, event.value["into"]) for event in told if event.kind == "merge"]
+        same = set(dirty.renamed)
+        while more := {away for away, into in merges if into in same} - same:
+            same |= more
+        found = set(same)
+        for event in told:
+            if event.game is not None:
+                mentioned = set(self.pool.system.mentioned(event.game.content))
+                if not same.isdisjoint(mentioned):
+                    dirty.games.add((event.game.club, event.game.game_id))
+                    found |= mentioned
+                    dirty.since = min(dirty.since, event.game.started_at)
+            elif event.kind in ("start", "rank-me") and event.player in same:
+                dirty.since = BEGINNING
+        while more := {into for away, into in merges if away in found} - found:
+            found |= more
+        dirty.players |= found
+        dirty.everything = len(found) + len(dirty.games) > RENAMED
 
     def _list_keys(self, counts: inventory.Counts) -> set[str]:
         return {*inventory.list_keys(self.view, counts), *inventory.label_keys(self.view, counts)}
@@ -330,7 +365,7 @@ class _Publication:
             if again.version == cursor.version:
                 return states, cursor
             cursor, more = again, self._outbox()
-            if more.everything and not dirty.everything:
+            if (more.everything or not more.renamed <= dirty.renamed) and not dirty.everything:
                 raise Overtaken(pool.id)
             _refresh(self.ctx, pool, cursor, states, more.players)
             dirty.players |= more.players
@@ -563,8 +598,8 @@ class _Publication:
         yield from self._month_pages(new)
         yield from self._label_pages(new, old, dirty)
         yield from self._list_pages(new, old, dirty, fresh_month)
-        if whole:
-            new.whole_at = new.published_at
+        # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
+        new.whole_at = new.published_at if whole else min(new.whole_at, new.published_at - 1)
         yield from self._section_pages(new, dirty, cursor, whole)
 
     def _detail_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:

@@ -76,7 +76,7 @@ def put(ctx: Context, handle: str, club: str, draft: PersonDraft, *, admin: bool
                 raise Problem(409, "erased", "This player was erased; nobody can be registered in his place.")
             new = dataclasses.replace(new, version=known.version + 1)
             pools = people.memberships(ctx.table, known.sid)
-            told = [republish(ctx, pool) for pool in pools]
+            told = [republish(ctx, pool, known.sid) for pool in pools]
             writes, rest = [*people.change(known, new), *told[:TRANSACTION_POOLS]], told[TRANSACTION_POOLS:]
         try:
             ctx.table.transact(writes)

@@ -186,9 +186,14 @@ def _writes(ctx: Context, new: Pool, known: Pool | None) -> list[Operation]:
     return writes
 
 
-def republish(ctx: Context, pool_id: str) -> Operation:
-    """Tell the publisher that pages of a pool may have changed though no rating did (names, languages, clubs)."""
-    return Put({"pk": keys.outbox(pool_id), "sk": f"{ctx.clock():016x}-{ctx.token(TOKEN)}", "all": True})
+def republish(ctx: Context, pool_id: str, renamed: str = "") -> Operation:
+    """Tell the publisher that pages of a pool may have changed though no rating did (names, languages, clubs).
+
+    Args:
+        renamed: the one player whose name or clubs changed, by server-made id; without it any page may have.
+    """
+    what = {"renamed": renamed} if renamed else {"all": True}
+    return Put({"pk": keys.outbox(pool_id), "sk": f"{ctx.clock():016x}-{ctx.token(TOKEN)}", **what})
 
 
 def require(ctx: Context, pool_id: str, ahead: Mapping[Key, Item | None] | None = None) -> Pool:

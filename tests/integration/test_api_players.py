@@ -87,7 +87,7 @@ def test_rename_moves_the_roster_and_publishes(api: Api, bern: str) -> None:
     for club in ("bern", "basel"):
         assert list(people.roster(api.ctx.table, club)) == [("anna", sid, "ZOË")]
     assert people.named(api.ctx.table, "basel", "zoe\u0308 ") == [("anna", sid)]
-    assert [i["all"] for i in api.ctx.table.query(keys.outbox("spades"))] == [True]
+    assert [i["renamed"] for i in api.ctx.table.query(keys.outbox("spades"))] == [sid], "not every page of the pool"
     assert api.asked == [("spades", 0)]
     api.call("PUT", "/v1/players/anna", {"name": "ZOË", "clubs": [], "registered_on": None}, bern)
     assert api.call("GET", "/v1/players/anna").body == {

@@ -10,15 +10,19 @@ from dataclasses import replace
 
 import pytest
 
+from shared.store import people
 from shared.store.bucket import Bucket
 from shared.usecases import closing, published
+from shared.usecases import people as people_use
 from site_builder import publisher, site
-from tests.integration.histories import History
+from tests.integration.histories import PLAYERS, History
 from tests.integration.ladder import HOUR, Ladder, small_steps
 from tests.integration.memory import Calls, MemoryBucket
 
 ORIGIN = "https://ladder.test"
 LIST_PAGE = re.compile(r"^(\w\w/)?p/((new|established|inactive|unlisted|skill)/)?(page/\d+/)?index\.html$")
+GROWING = re.compile(rb'"settled":(true|false)|still growing|complete')
+"""Whether a month of the ledger is over is told as of the publication too."""
 WHEN = re.compile(rb'<p class="lead">[^\n]*</p>|<p class="when">[^\n]*<code>\d{8}</code></p>')
 
 
@@ -46,6 +50,8 @@ def told(objects: dict[str, bytes]) -> dict[str, bytes]:
                 if name != "pages" or key.endswith("publication.json"):
                     data.pop(name, None)
             body = json.dumps(data).encode()
+        elif key.endswith(("ledger/index.json", "ledger/index.html")):
+            body = GROWING.sub(b"", body)
         found[key] = body
     return found
 
@@ -86,7 +92,20 @@ class Quiet(History):
         """The rarer ones more often: they are what takes pages away."""
         loud = (self.rules, self.rebuild)
         found = [operation for operation in super().operations() if operation not in loud]
-        return [*found, self.void, self.void, self.merge, self.unmerge]
+        return [*found, self.void, self.void, self.merge, self.unmerge, self.rename, self.rename]
+
+    def rename(self) -> None:
+        """Somebody whom the pool has rated has another name, or another club.
+
+        Nobody looks for the pools of others: the page of an unrated game may go on naming them as they were.
+        """
+        player = self.random.choice(PLAYERS)
+        if not people.memberships(self.ladder.ctx.table, f"sid-{player}"):
+            return
+        name = self.random.choice(["Zoé", "Äbi", "Ødegård", "b", "<b>"]) + str(self.random.randrange(9))
+        clubs = self.random.choice([("bern",), ("bern", "thun")])
+        draft = people_use.PersonDraft(name=name, clubs=clubs, given=frozenset(["name", "clubs"]))
+        people_use.put(self.ladder.ctx, player, "bern", draft, admin=False)
 
 
 def play(history: History, steps: int) -> None:

@@ -285,6 +285,27 @@ def test_a_new_name_and_a_club_named_anew_reach_every_page(ladder: Ladder, bucke
     assert differences(told(bucket.objects), told(publish_everything(ladder))) == []
 
 
+def test_a_new_name_writes_the_pages_that_show_it(ladder: Ladder, bucket: MemoryBucket) -> None:
+    """Not those of people who never met the player; but also a game that was never rated, and the month he was in."""
+    ladder.register("w", "x", "y", "z")
+    ladder.submit(spades("theirs", "wx-yz", "2026-10-12 20:00"))
+    ladder.submit(spades("friendly", "wx-ab", "2026-11-14 20:00", rated=False))
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    written = puts(bucket)
+    draft = people_use.PersonDraft(name="Wanda", given=frozenset(["name"]))
+    people_use.put(ladder.ctx, "w", "bern", draft, admin=False)
+    publisher.publish(ladder.ctx, "p")
+    assert {key.split("/")[2].partition(".")[0] for key in written if key.startswith("p/players/")} <= set("wxyz")
+    games = {key for key in written if "/games/" in key}
+    assert games == {f"p/games/bern/{game}/index.html" for game in ("theirs", "friendly")}
+    assert {"p/search/w.json", "p/standings.csv", "p/players/x/index.html", "p/lists/2026-10/index.html"} <= set(
+        written
+    )
+    assert not [key for key, body in bucket.objects.items() if key.endswith(".html") and b">W<" in body]
+    assert differences(told(bucket.objects), told(publish_everything(ladder))) == []
+
+
 def test_an_unrated_and_an_open_game_have_pages(ladder: Ladder, bucket: MemoryBucket) -> None:
     ladder.submit(spades("friendly", "ab-cd", "2026-11-18 20:00", rated=False))
     ladder.rate()
