@@ -213,13 +213,19 @@ def _months(start: int, end: int, time_zone: str) -> list[tuple[int, dt.date]]:
         found.append((at, dt.date(year, month, 1)))
 
 
-def bars(values: Sequence[tuple[str, int]], about_ticks: int = 8) -> tuple[tuple[Bar, ...], tuple[Tick, ...]]:
-    """A bar chart: bars and the lines behind them."""
+def bars(
+    values: Sequence[tuple[str, int]], about_ticks: int = 8, first: int = 0
+) -> tuple[tuple[Bar, ...], tuple[Tick, ...]]:
+    """A bar chart: bars and the lines behind them.
+
+    Args:
+        first: number of the first bar on the calendar (its month), so that ticks come where quarters and years begin.
+    """
     most = max((value for _, value in values), default=0)
     grid = steps(0, max(most, 1), 1)
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     across = (right - LEFT) / max(len(values), 1)
-    every = max(1, -(-len(values) // about_ticks))
+    every = next(n for n in (1, 2, 3, 6, 12, 24, 60, 120, 1200) if len(values) <= n * about_ticks or n == 1200)
     drawn = []
     for number, (label, value) in enumerate(values):
         height = (bottom - TOP) * value / grid[-1]
@@ -232,7 +238,7 @@ def bars(values: Sequence[tuple[str, int]], about_ticks: int = 8) -> tuple[tuple
                 round(height, 1),
                 label,
                 value,
-                number % every == 0,
+                (first + number) % every == 0,
             )
         )
     return tuple(drawn), tuple(Tick(round(bottom - (bottom - TOP) * value / grid[-1], 1), str(value)) for value in grid)

@@ -520,6 +520,7 @@ class Gatherer:
         """The pool in numbers, from all its rows."""
         months: dict[str, tuple[int, set[str]]] = {}
         scores: list[tuple[float, float]] = []
+        favourites = {1: 0, 0: 0, -1: 0}
         for row in rows:
             if row.kind != FINISH:
                 continue
@@ -531,8 +532,22 @@ class Gatherer:
                 forecast = forecast_of(change["explanation"])
                 if forecast is not None:
                     scores.append(forecast)
-        activity = tuple((m, months[m][0], len(months[m][1])) for m in sorted(months))
-        return views.StatisticsPage(tuple(ratings), activity, scores)
+                elif (favourite := self._favourite(row)) is not None:
+                    favourites[favourite] += 1
+        activity = tuple(
+            (m, months[m][0], len(months[m][1])) if m in months else (m, 0, 0) for m in _every_month(months)
+        )
+        return views.StatisticsPage(tuple(ratings), activity, scores, (favourites[1], favourites[0], favourites[-1]))
+
+    def _favourite(self, row: Rated) -> int | None:
+        """How a game of two ended for the one rated higher at its start; None without such a one."""
+        game = rated_game(self.pool.system, row)
+        players = self.pool.system.players(game.content) if game is not None else []
+        if len(players) != 2 or row.start[0][0] == row.start[1][0]:
+            return None
+        higher = players[0] if row.start[0][0] > row.start[1][0] else players[1]
+        score = next((score for sid, _, _, score, _ in row.after if sid == higher), None)
+        return None if score is None else (score > 0) - (score < 0)
 
 
 def forecast_of(explanation: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -555,6 +570,15 @@ def _around(content: Mapping[str, Any], sid: str) -> tuple[list[str], list[str]]
         else:
             others += side
     return own, others
+
+
+def _every_month(months: Iterable[str]) -> Iterator[str]:
+    """From the first to the last of these months, those between included."""
+    if found := sorted(months):
+        month = found[0]
+        while month <= found[-1]:
+            yield month
+            month = "{:04d}-{:02d}".format(*calendar.next_month(int(month[:4]), int(month[5:])))
 
 
 def _streaks(rows: Sequence[Rated], sid: str) -> views.Streaks:

@@ -50,7 +50,7 @@ SLACK = 3600 * MICROSECONDS
 RENAMED = 20_000
 """Pages beyond which publishing those that show a new name is no better than publishing everything."""
 STATISTICS_GAMES = 20_000
-"""Beyond, a pool's statistics wait for the next publication of everything: they need every game."""
+"""Beyond, statistics wait for the next publication of everything, as they need every game; they say their day."""
 CACHE_PAGES = "public, max-age=0, s-maxage=60, must-revalidate"
 CACHE_ASSETS = "public, max-age=31536000, immutable"
 

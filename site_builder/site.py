@@ -560,11 +560,16 @@ def statistics_pages(site: SiteView, pool: PoolView, page: StatisticsPage) -> It
             "page": page,
             "spread": drawn,
             "spread_chart": charts.bars(drawn),
-            "activity_chart": charts.bars(months),
+            "activity_chart": charts.bars(months, first=_month_number(page.activity[-36:])),
             "honesty": honesty,
         }
 
     yield from _pool_pages(site, pool, "statistics.html", lambda to: to.section("statistics"), make)
+
+
+def _month_number(activity: Sequence[tuple[str, int, int]]) -> int:
+    """Months since the year 0, of the first: January is a multiple of twelve."""
+    return int(activity[0][0][:4]) * 12 + int(activity[0][0][5:]) - 1 if activity else 0
 
 
 def stub_page(site: SiteView, pool: PoolView, path: str) -> Page:

@@ -446,9 +446,11 @@ class StatisticsPage:
     ratings: tuple[int, ...]
     """Of all listed players, any order."""
     activity: tuple[tuple[str, int, int], ...] = ()
-    """(month, games, players who played), ascending."""
+    """(month, games, players who played), ascending, no month left out."""
     scores: Sequence[tuple[float, float]] = ()
     """(expected, actual), both 0 to 1: one per player or side and game."""
+    favourites: tuple[int, int, int] = (0, 0, 0)
+    """Where the rule system foretells no scores: games of two that the one rated higher won, drew, lost."""
 
 
 @dataclass(frozen=True)

@@ -378,3 +378,22 @@ def test_a_month_in_which_some_are_new_says_so_of_them(ladder: Ladder, bucket: M
     page = bucket.objects["duels/lists/2026-10/index.html"].decode()
     assert page.index("Young") < page.index("<h2>New players</h2>") < page.index("Newest")
     assert "Index above 495" in page
+
+
+def test_statistics_of_rules_that_foretell_nothing_count_favourites(ladder: Ladder, bucket: MemoryBucket) -> None:
+    """By hand: even at first, then the higher won, lost, drew; and a month without games stands between two with."""
+    ladder.open_pool("duels", "bridier")
+    ladder.register("hi", "lo")
+    for number, (winner, loser, when) in enumerate(
+        [("hi", "lo", "2026-08-05"), ("hi", "lo", "2026-08-06"), ("lo", "hi", "2026-10-07"), ("hi", "lo", "2026-10-08")]
+    ):
+        game = duel(f"g{number}", winner, loser, f"{when} 20:00")
+        drawn = {"players": ["hi", "lo"], "draw": True}
+        ladder.submit(replace(game, result=drawn) if number == 3 else game, "duels")
+    ladder.rate("duels")
+    publisher.publish(ladder.ctx, "duels")
+    page = bucket.objects["duels/statistics/index.html"].decode()
+    assert "Of 3 games between two of different rank, the one ranked higher has scored 50.0%" in page
+    assert "Results up to 8 October 2026." in page
+    activity = re.findall(r'<tr><th scope="row">(\w+) 2026</th><td class="n">(\d+)</td><td class="n">(\d+)</td>', page)
+    assert activity == [("October", "2", "2"), ("September", "0", "0"), ("August", "2", "2")]

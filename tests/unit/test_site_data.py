@@ -232,3 +232,10 @@ def test_pictures_are_small_pngs_of_the_right_size() -> None:
 def test_pictures_have_the_colours_of_the_pages() -> None:
     css = (Path(picture.__file__).parent / "assets" / "site.css").read_text("utf-8").split("@media")[0]
     assert tuple(re.findall(r"--accent:#([0-9a-f]{6})", css)) == picture.ACCENTS
+
+
+def test_a_chart_of_months_names_the_years() -> None:
+    months = [(f"{2019 + n // 12}-{n % 12 + 1:02d}", n) for n in range(4, 40)]
+    drawn, _ = charts.bars(months, first=2019 * 12 + 4)
+    ticks = [bar.label for bar in drawn if bar.tick]
+    assert ticks == ["2019-07", "2020-01", "2020-07", "2021-01", "2021-07", "2022-01"]
