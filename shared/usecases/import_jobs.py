@@ -24,6 +24,7 @@ from shared.store.table import TRANSACTION_ITEMS, Busy, ConditionFailed, Operati
 from shared.usecases import import_plan, importing, previews
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer
+from shared.usecases.import_plan import Plan, Planned
 from shared.usecases.importing import Moved, Options
 
 ID_LENGTH = 20
@@ -72,23 +73,20 @@ def take(ctx: Context, pool: Pool, club: str, data: bytes, options: Options, pre
             continue
         if options.mode == "strict":
             return _take_all(ctx, pool, club, data, options, guard)
-        return Answer(200, _take_good(ctx, found, told, guard))
+        _take_good(ctx, found, guard)
+        return Answer(200, importing.report(ctx, pool, plan, options))
     raise Busy("import")
 
 
-def _take_good(
-    ctx: Context, found: Sequence[importing.Unit], told: dict[str, Any], guard: Operation | None
-) -> dict[str, Any]:
+def _take_good(ctx: Context, found: Sequence[importing.Unit], guard: Operation | None) -> None:
     """Lenient: transaction by transaction. Broken off, the same file sent again does the rest."""
-    failed: list[CellError] = []
     more = [guard] if guard is not None else []
     for chunk in importing.chunks(found, TRANSACTION_ITEMS - 1):
         try:
-            failed += importing.store_chunk(ctx, chunk, lambda _: tuple(more))
+            importing.store_chunk(ctx, chunk, lambda _: tuple(more))
         except ConditionFailed as failure:
             raise previews.moved() from failure
         more.clear()  # the pool has now moved by our own doing
-    return _with_failures(told, failed)
 
 
 def _take_all(ctx: Context, pool: Pool, club: str, data: bytes, options: Options, guard: Operation | None) -> Answer:
@@ -222,7 +220,10 @@ def work(ctx: Context, job: ImportJob, holder: str) -> str:
     except ImportFileError as error:
         return _end(ctx, job, _refusal(job, error.errors))
     except Problem as problem:
-        return _end(ctx, job, _refusal(job, [CellError(e.code, e.message) for e in problem.errors]))
+        errors = [CellError(e.code, e.message) for e in problem.errors]
+        return _end(
+            ctx, job, _without(_report(ctx, job), errors, job.rows - job.done) if job.planned else _refusal(job, errors)
+        )
     if not job.planned:
         told = importing.report(ctx, pool, plan, options)
         if job.preview:
@@ -232,8 +233,45 @@ def work(ctx: Context, job: ImportJob, holder: str) -> str:
             return _end(ctx, job, told)
         _save(ctx, job, told)
         ctx.table.write(imports.planned(job, told["rows"], told["rows"] - len(plan.writes)))
-    failed = _store(ctx, pool, job, holder, plan, options)
-    return _end(ctx, job, _with_failures(orjson.loads(ctx.data.get(job.report_key) or b"{}"), failed))
+    refused = set() if job.mode == "strict" else {planned.row.index for planned in plan.rows if planned.status == "bad"}
+    plan, lost = _complete(ctx, pool, job, holder, plan, options)
+    told = _report(ctx, job)
+    now = imports.load(ctx.table, job.id)
+    if lost and now is not None and now.done < now.rows:
+        errors = [error for planned in lost for error in planned.errors]
+        told = _without(told, errors, min(len(lost), now.rows - now.done))
+        refused |= {planned.row.index for planned in lost}
+        told["bad_rows_csv"] = importing.bad_rows(
+            plan, [planned for planned in plan.rows if planned.row.index in refused]
+        )
+    return _end(ctx, job, told)
+
+
+def _complete(
+    ctx: Context, pool: Pool, job: ImportJob, holder: str, plan: Plan, options: Options
+) -> tuple[Plan, list[Planned]]:
+    """Store what is left of an import that is decided.
+
+    A row whose game somebody changed since the plan is planned again over what is there now, so that all comes out as
+    if the file had been sent just after that change.
+
+    Returns:
+        the last plan, and those of its rows that even so cannot be taken any more.
+    """
+    lost: set[int] = set()
+    if job.planned and job.mode == "strict":  # nothing was bad when it was decided
+        lost = {planned.row.index for planned in plan.rows if planned.status == "bad"}
+    for attempt in range(importing.ATTEMPTS):
+        if attempt:
+            _keep_lock(ctx, job, holder)
+            plan = import_plan.make(ctx, pool, job.club, plan.reading, options.answers)
+        writes = plan.writes
+        _store(ctx, pool, job, holder, plan, options)
+        changed = {planned.row.index for planned in writes if planned.status == "bad"}
+        lost |= changed
+        if not changed:
+            break
+    return plan, [p for p in plan.rows if p.status == "bad" and p.row.index in lost]
 
 
 def _options(job: ImportJob) -> Options:
@@ -254,37 +292,38 @@ def _keep_lock(ctx: Context, job: ImportJob, holder: str) -> None:
         raise Locked from None
 
 
-def _store(
-    ctx: Context, pool: Pool, job: ImportJob, holder: str, plan: import_plan.Plan, options: Options
-) -> list[CellError]:
+def _store(ctx: Context, pool: Pool, job: ImportJob, holder: str, plan: Plan, options: Options) -> None:
     """Store the plan's rows. Raises Locked when somebody took the lock: he goes on."""
 
     def own(rows: int) -> Sequence[Operation]:
         kept = imports.keep_lock(job.pool, job.club, holder, ctx.clock() + LOCKED)
         return [kept, imports.progressed(job.id, rows)]
 
-    failed: list[CellError] = []
     found = importing.units(ctx, pool, job.club, plan, options)
     for chunk in importing.chunks(found, TRANSACTION_ITEMS - OWN_OPERATIONS):
         try:
-            failed += importing.store_chunk(ctx, chunk, own)
+            importing.store_chunk(ctx, chunk, own)
         except ConditionFailed:
             raise Locked from None
-    return failed
 
 
-def _with_failures(told: dict[str, Any], failed: Sequence[CellError]) -> dict[str, Any]:
-    """The report, with rows that somebody else changed between plan and storing."""
-    if not failed:
-        return told
-    errors = [dataclasses.asdict(error) for error in failed]
+def _report(ctx: Context, job: ImportJob) -> dict[str, Any]:
+    """What was written down when the import was decided."""
+    told: dict[str, Any] = orjson.loads(ctx.data.get(job.report_key) or b"{}")
+    return told
+
+
+def _without(told: dict[str, Any], errors: Sequence[CellError], rows: int) -> dict[str, Any]:
+    """The report, less so many rows that could not be stored any more."""
+    new = max(0, told["new"] - rows)
     return {
         **told,
-        "errors": [*told["errors"], *errors][: importing.MOST_ERRORS],
+        "errors": [*told["errors"], *map(dataclasses.asdict, errors)][: importing.MOST_ERRORS],
         "error_count": told["error_count"] + len(errors),
-        "bad": told["bad"] + len(errors),
-        "good": told["good"] - len(errors),
-        "new": max(0, told["new"] - len(errors)),
+        "bad": told["bad"] + rows,
+        "good": told["good"] - rows,
+        "new": new,
+        "corrected": told["corrected"] - (rows - told["new"] + new),
     }
 
 

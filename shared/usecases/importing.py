@@ -323,14 +323,11 @@ class Moved(Exception):
     """Something the plan rests on changed before anything was stored: plan again."""
 
 
-def store_chunk(ctx: Context, chunk: Sequence[Unit], more: More = lambda _: ()) -> list[CellError]:
-    """Store one transaction; row by row when a row of it does not hold any more.
+def store_chunk(ctx: Context, chunk: Sequence[Unit], more: More = lambda _: ()) -> None:
+    """Store one transaction; row by row when a row of it does not hold any more: that row is marked as bad.
 
     Args:
         more: further operations of a transaction that stores so many rows; their failing is the caller's.
-
-    Returns:
-        errors of rows that could not be stored.
 
     Raises:
         ConditionFailed: one of ``more`` failed; nothing was stored.
@@ -338,32 +335,35 @@ def store_chunk(ctx: Context, chunk: Sequence[Unit], more: More = lambda _: ()) 
     extra = list(more(sum(unit.planned is not None for unit in chunk)))
     try:
         ctx.table.transact([*extra, *(operation for unit in chunk for operation in unit.operations)])
-        return []
+        return
     except ConditionFailed as failure:
         if any(number < len(extra) for number in failure.failed):
             raise
-    return [error for unit in chunk if (error := _store_alone(ctx, unit, more)) is not None]
+    for unit in chunk:
+        _store_alone(ctx, unit, more)
 
 
-def _store_alone(ctx: Context, unit: Unit, more: More) -> CellError | None:
+def _store_alone(ctx: Context, unit: Unit, more: More) -> None:
     extra = list(more(int(unit.planned is not None)))
     operations = list(unit.operations)
     while True:
         try:
             ctx.table.transact([*extra, *operations])
-            return None
+            return
         except ConditionFailed as failure:
             failed = [number - len(extra) for number in failure.failed]
             if min(failed) < 0:
                 raise
             if unit.planned is None:
-                return None  # the player is registered already, by a run that broke off
+                return  # the player is registered already, by a run that broke off
             game, there = operations[0], failure.items.get(len(extra), {})
             if 0 in failed and isinstance(game, Put) and there.get("digest") == game.item["digest"]:
-                return None  # somebody else has stored just this
+                return  # somebody else has stored just this
             if unit.optional is None or [operations[number] for number in failed] != [unit.optional]:
                 text = "This game was changed by somebody else while the file was imported; send the file again."
-                return CellError("changed-meanwhile", text, unit.planned.row.number)
+                unit.planned.errors.append(CellError("changed-meanwhile", text, unit.planned.row.number))
+                unit.planned.status = "bad"
+                return
             operations.remove(unit.optional)
             if isinstance(game, Put):
                 game.item["fingerprint"] = ""

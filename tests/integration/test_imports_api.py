@@ -468,6 +468,62 @@ def test_lenient_broken_off_goes_on_when_it_is_sent_again(
     assert club.pool()["games"] == 60
 
 
+def _meanwhile(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
+    """Let something happen once, before the second larger transaction."""
+    whole, count = Table.transact, [0]
+
+    def transact(self: Table, operations: Any) -> None:
+        count[0] += len(operations) > 40
+        if count[0] == 2:
+            count[0] += 1
+            act()
+        whole(self, operations)
+
+    monkeypatch.setattr(Table, "transact", transact)
+
+
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+def test_a_game_the_club_sends_or_corrects_meanwhile_is_as_if_it_had_come_before_the_file(
+    club: Club, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    def act() -> None:
+        line = f"{JASS}\ng59,2026-05-01,18:59,anna,beat,cla,thordur,7,0"
+        assert counts(club.report(line)) == (1, 0, 0, 0)
+
+    _meanwhile(monkeypatch, act)
+    report = club.report(rows(60), mode=mode)
+    monkeypatch.undo()
+    if mode == "strict":  # all or nothing, and it was decided: all
+        assert counts(report) == (60, 0, 0, 0)
+        assert report["errors"] == []
+        assert club.game("g59").body["revision"] == 2
+        assert counts(club.report(rows(60))) == (0, 60, 0, 0)
+    else:
+        assert counts(report) == (59, 0, 0, 1)
+        assert [(e["row"], e["code"]) for e in report["errors"]] == [(61, "changed-meanwhile")]
+        assert "g59" in report["bad_rows_csv"]
+        assert counts(club.report(rows(60), mode=mode)) == (0, 59, 1, 0)
+    assert club.pool()["games"] == 60
+
+
+def test_a_row_that_meanwhile_cannot_be_a_game_any_more_is_told(club: Club, monkeypatch: pytest.MonkeyPatch) -> None:
+    def act() -> None:
+        assert club.system.request("DELETE", "/v1/players/cla", key=club.key).status == 202
+        others = {"teams": [["anna", "beat"], ["a1", "a2"]]}
+        body = {"game_id": "g59", "started_at": "2026-05-01T12:00:00Z", "line_up": others}
+        assert club.system.request("POST", "/v1/pools/jass/games", json=body, key=club.key).status == 201
+
+    _meanwhile(monkeypatch, act)
+    report = club.report(rows(60))
+    monkeypatch.undo()
+    assert counts(report) == (59, 0, 0, 1)
+    header, lost, end = report["bad_rows_csv"].split("\r\n")
+    assert header.endswith(",reason")
+    assert lost.startswith("g59,")
+    assert "no player" in lost
+    assert end == ""
+
+
 def test_two_files_of_a_club_do_not_mix(club: Club) -> None:
     ctx = context()
     job = import_jobs._new_job(ctx, _pool(), "bern", importing.Options())
