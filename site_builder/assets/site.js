@@ -1,4 +1,6 @@
 // Only adds: every page works without it. Search for a player, sort a table by a column.
+document.querySelector("[data-unscripted]")?.remove();
+
 const fold = (text) =>
   text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase()
     .replace(/[ßæœøđðłþıħŋ]/g, (c) => ({ ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ð: "d", ł: "l", þ: "th", ı: "i", ħ: "h", ŋ: "n" })[c]);

@@ -211,6 +211,53 @@ def test_the_calculator_answers_while_one_types(page: Any, site_url: str) -> Non
     assert cells == ["1536.4 (+24.4)", "1508.4 (+24.4)", "1537.6 (−24.4)", "1392.6 (−24.4)"]
 
 
+def test_the_jass_calculator_by_hand(page: Any, site_url: str) -> None:
+    """Even teams, three to nothing: S = 0.5 + 3/14, and each of the winners has half of K times the rest, 32 × 3/28."""
+    page.goto(site_url + "/schieber/calculator/")
+    for name, value in (("a", 100), ("c", 100), ("b", 100), ("d", 100), ("x", 3), ("y", 0)):
+        page.locator(f"[name={name}]").fill(str(value))
+    out = page.locator("[data-out]")
+    told = dict(zip(out.evaluate_all("cells => cells.map((c) => c.dataset.out)"), out.all_inner_texts(), strict=True))
+    assert float(told["e"]) == 0.5
+    assert told["s"] == "0.7143"
+    assert told["change"] == "+3.429"
+    assert float(told["a"].split()[0]) == pytest.approx(103.429, abs=0.05)
+    assert float(told["b"].split()[0]) == pytest.approx(96.571, abs=0.05)
+
+
+@pytest.mark.parametrize("pool", ["schieber", "spades", "duels"])
+def test_a_calculator_without_script_says_how_to_ask(browser: Any, site_url: str, pool: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site_url}/{pool}/calculator/")
+    assert page.get_by_text(f"/v1/pools/{pool}/quote").is_visible()
+    assert page.locator("form.card").is_hidden()
+    context.close()
+
+
+@pytest.mark.parametrize("kind", ["list", "player", "missing"])
+def test_the_tab_key_reaches_everything_in_order(page: Any, site_url: str, address: Any, kind: str) -> None:
+    """Every link and field once, in the order of the page, each visible with an outline when it has the focus."""
+    page.goto(site_url + address(kind))
+    wanted = page.evaluate(
+        "[...document.querySelectorAll('a[href], input, button, summary')].filter((e) => e.checkVisibility()).length"
+    )
+    seen = []
+    for _ in range(wanted):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate(
+                """() => {
+                  const e = document.activeElement, all = [...document.querySelectorAll('*')];
+                  const box = e.getBoundingClientRect();
+                  return [all.indexOf(e), getComputedStyle(e).outlineStyle, box.width > 0 && box.height > 0];
+                }"""
+            )
+        )
+    assert [n for n, _, _ in seen] == sorted({n for n, _, _ in seen})
+    assert all(style != "none" and shown for _, style, shown in seen)
+
+
 def test_paper_is_white_and_has_no_switches(page: Any, site_url: str, address: Any) -> None:
     """Printed by somebody whose screen is dark: no light colours, tabs or closed tables on paper."""
     page.emulate_media(media="print", color_scheme="dark")
