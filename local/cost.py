@@ -156,7 +156,6 @@ class Counting(System):
     """The system in this process, which counts what its functions use."""
 
     used: dict[str, Use]
-    _running: str | None = None
 
     def _start(self) -> None:
         self.used = {}
@@ -171,22 +170,20 @@ class Counting(System):
         context["counted"] = params
 
     def _after(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
-        if self._running is None:
+        if not self._running:
             return
         operation = f"{model.service_model.service_name}.{model.name}"
-        use = self.used.setdefault(self._running, Use())
+        use = self.used.setdefault(self._running[-1], Use())
         use.calls[operation] += 1
         _add(use.units, units_of(operation, context.get("counted", {}), parsed))
 
     def invoke(self, function: str, event: Any) -> Any:
         """Call a function, and count."""
-        before, self._running = self._running, function
         use = self.used.setdefault(function, Use())
         calls, began = sum(use.calls.values()), time.process_time()
         try:
             return super().invoke(function, event)
         finally:
-            self._running = before
             use.units["Lambda requests"] += 1
             use.units["Log GB"] += LOG_BYTES / 1e9
             waited = (sum(use.calls.values()) - calls) * LATENCY["dynamodb"]

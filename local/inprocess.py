@@ -25,7 +25,7 @@ from urllib.parse import quote, urlsplit
 import boto3
 import botocore.session
 
-from local import schedules, settling, template
+from local import grants, schedules, settling, template
 from local.emulator import REGION
 from local.system import NotSettledError, http_event, publish_event
 from shared.store import keys
@@ -71,6 +71,8 @@ class System:
         self.names: dict[str, str] = {}
         self._stack = ExitStack()
         self._lock = threading.RLock()
+        self._running: list[str] = []
+        self._grants: dict[str, dict[str, list[str]]] = {}
 
     @classmethod
     def on_moto(cls) -> Self:
@@ -117,12 +119,15 @@ class System:
             os.environ["AWS_ENDPOINT_URL"] = self.endpoint
         self._stack.callback(setattr, boto3, "DEFAULT_SESSION", boto3.DEFAULT_SESSION)
         session, boto3.DEFAULT_SESSION = _session(on_moto=self.endpoint is None)
+        session.register("provide-client-params", self._check_grant)
+        self._stack.callback(session.unregister, "provide-client-params", self._check_grant)
         self.dynamodb: Any = boto3.client("dynamodb")
         self.s3: Any = boto3.client("s3")
         self.sqs: Any = boto3.client("sqs")
         self._make_resources()
         for function in template.of_type(self.template, "AWS::Serverless::Function"):
             os.environ.update(template.environment(self.template, function, self.names))
+            self._grants[function] = grants.granted(self.template, function, self.names)
         os.environ["POWERTOOLS_LOG_LEVEL"] = "WARNING"
         from shared.usecases import bootstrap
 
@@ -151,7 +156,8 @@ class System:
             self.s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
             self.names |= {name: bucket, f"{name}.Arn": f"arn:aws:s3:::{bucket}"}
         for name in template.of_type(self.template, "AWS::SQS::Queue"):
-            self.names[name] = self.sqs.create_queue(QueueName=f"{name}-{suffix}")["QueueUrl"]
+            url = self.sqs.create_queue(QueueName=f"{name}-{suffix}")["QueueUrl"]
+            self.names |= {name: url, f"{name}.Arn": grants.queue_arn(REGION, url)}
         self.names |= {
             "Distribution.DomainName": urlsplit(ORIGIN).netloc,
             "HttpApi": "api",
@@ -162,7 +168,8 @@ class System:
         }
         (table,) = template.of_type(self.template, "AWS::DynamoDB::Table").values()
         properties = table["Properties"]
-        self.names["Table"] = f"table-{suffix}"
+        name = f"table-{suffix}"
+        self.names |= {"Table": name, "Table.Arn": grants.table_arn(REGION, name), "Table.StreamArn": "stream"}
         self.dynamodb.create_table(
             TableName=self.names["Table"],
             BillingMode=properties["BillingMode"],
@@ -180,8 +187,22 @@ class System:
         module, _, name = self.template["Resources"][function]["Properties"]["Handler"].rpartition(".")
         handler: Callable[[Any, Any], Any] = getattr(importlib.import_module(module), name)
         with self._lock:  # moto is not safe under threads
-            answer = handler(json.loads(json.dumps(event)), LambdaContext(function))
+            self._running.append(function)
+            try:
+                answer = handler(json.loads(json.dumps(event)), LambdaContext(function))
+            finally:
+                self._running.pop()
         return json.loads(json.dumps(answer))
+
+    def _check_grant(self, params: dict[str, Any], model: Any, context: Mapping[str, Any], **_: Any) -> None:
+        """A handler may do what the template's role lets it do, and nothing else.
+
+        A form for an upload is signed without a call, under the name of another operation: it is passed over.
+        """
+        form = model.name == "CreateBucket" and context.get("is_presign_request")
+        if self._running and not form:
+            wanted = grants.needs(model.service_model.service_name, model.name, params, REGION)
+            grants.check(self._grants[self._running[-1]], wanted, model.name)
 
     def request(
         self,

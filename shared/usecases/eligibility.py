@@ -261,7 +261,7 @@ def _ratings_at_start(ctx: Context, pool: Pool, game: Game) -> dict[str, Rating]
     from shared.usecases import rating
 
     if ledger.pending(ctx.table, pool.id):
-        rating.apply(ctx, pool.id)
+        rating.apply(ctx, pool.id, chores=False)
     cursor = rated_store.read_cursor(ctx.table, pool.id)
     return rating.ratings_at(ctx, pool, cursor, pool.system.players(game.content), game.started_at)
 

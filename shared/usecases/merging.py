@@ -277,7 +277,7 @@ def _concerned(ctx: Context, plan: _Plan) -> list[Pool]:
 
     for pool_id in pools.all_ids(ctx.table):
         if ledger.pending(ctx.table, pool_id):
-            rating.apply(ctx, pool_id)
+            rating.apply(ctx, pool_id, chores=False)
     subject = plan.person.sid if plan.kind == "merge" else merges.survivor(plan.alias, plan.into.sid)
     found = [pools.load(ctx.table, pool_id) for pool_id in people.memberships(ctx.table, subject)]
     return [pool for pool in found if pool is not None]

@@ -33,7 +33,7 @@ def preview(ctx: Context, pool: Pool, events: Sequence[Event], handles: Mapping[
     from shared.usecases import rating
 
     for _ in range(LOOKS):
-        if rating.apply(ctx, pool.id).left:
+        if rating.apply(ctx, pool.id, chores=False).left:
             raise Busy("replay")
         pool = pools.load(ctx.table, pool.id) or pool
         with contextlib.suppress(rated.StaleView):

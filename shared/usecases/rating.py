@@ -167,10 +167,14 @@ class Run:
         return Fold(self.pool.system, self.pool.rules, self.pool.time_zone, states)
 
 
-def apply(ctx: Context, pool_id: str, now: int | None = None) -> Applied:
+def apply(ctx: Context, pool_id: str, now: int | None = None, *, chores: bool = True) -> Applied:
     """Bring a pool up to date: its inbox applied, the closings due by ``now`` inserted.
 
     Safe to call at any time, any number of times, concurrently: the ratings come out the same.
+
+    Args:
+        chores: also clean up after erased people, which looks through every game. Not inside a request: the rater has
+            been woken for it.
 
     Raises:
         Busy: the table did not take the calls; whatever was committed stands, the rest waits.
@@ -181,7 +185,7 @@ def apply(ctx: Context, pool_id: str, now: int | None = None) -> Applied:
     overtaken = 0
     for _ in range(PASSES):
         try:
-            if not _one_pass(ctx, pool_id, moment, result):
+            if not _one_pass(ctx, pool_id, moment, result, chores=chores):
                 break
         except (Overtaken, store.StaleView):
             overtaken += 1
@@ -192,7 +196,7 @@ def apply(ctx: Context, pool_id: str, now: int | None = None) -> Applied:
     return result
 
 
-def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
+def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied, *, chores: bool) -> bool:
     """One round: read, decide, write. False when nothing is left to do."""
     reads = _Reads(ctx.table)
     found = reads.fetch([keys.pool(pool_id), keys.cursor(pool_id)])
@@ -214,10 +218,10 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
         cursor = replace(cursor, removing=False)
     waiting = ledger.read_inbox(ctx.table, pool_id, INBOX_LIMIT)
     events = [e for e in waiting if e.id not in removed]
-    chores = [e for e in events if e.kind == "erase"]
-    for chore in chores:
-        erasure.clean(ctx, pool, chore)
-        ctx.table.write(ledger.removal(pool_id, chore))
+    erasures = [e for e in events if e.kind == "erase" and chores]
+    for ordered in erasures:
+        erasure.clean(ctx, pool, ordered)
+        ctx.table.write(ledger.removal(pool_id, ordered))
     events = [e for e in events if e.kind != "erase"]
     # What was stored on the word of a preview comes first, and alone: what was previewed is what happens.
     previewed = [e for e in events if e.ahead]
@@ -230,7 +234,7 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied) -> bool:
         events, due = [e for e in events if e.id in begun.events], begun.due
     closing_due = cursor.closed_until is None or due > cursor.closed_until
     if not events and not closing_due:
-        return bool(chores)
+        return bool(erasures)
     if any(e.kind == "rules" and e.number > pool.version for e in events):
         raise Overtaken  # the rules changed after the pool was read
     more = rest or len(waiting) >= INBOX_LIMIT

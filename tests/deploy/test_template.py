@@ -138,35 +138,36 @@ def actions(statement: dict[str, Any]) -> list[str]:
     return [found] if isinstance(found, str) else list(found)
 
 
-ITEMS = {"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}
+READS = {"GetItem", "BatchGetItem", "Query"}
+ITEMS = READS | {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "ConditionCheckItem"}
 GRANTS = {
     "ApiFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
         "dynamodb": ITEMS,
-        "s3": {"GetObject", "PutObject", "ListBucket"},
+        "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"SendMessage"},
     },
     "RaterFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
-        "dynamodb": ITEMS | {"BatchWriteItem", "DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"},
+        "dynamodb": ITEMS | {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"},
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"SendMessage"},
     },
     "ClosingFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
-        "dynamodb": ITEMS | {"BatchWriteItem"},
+        "dynamodb": ITEMS,
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"SendMessage"},
     },
     "ImporterFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
-        "dynamodb": ITEMS | {"BatchWriteItem"},
+        "dynamodb": ITEMS,
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes", "SendMessage"},
     },
     "PublisherFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
-        "dynamodb": ITEMS | {"BatchWriteItem"},
+        "dynamodb": ITEMS,
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes", "SendMessage"},
     },
