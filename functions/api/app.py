@@ -86,8 +86,9 @@ def _endpoint(route: Route) -> Callable[..., Response[Any]]:
         if route.method != "GET":
             _refuse_unknown(route, query)
         answer = route.function(Request(ctx, caller, path, query, headers, body, noted, ahead))
-        if "game" not in noted and isinstance(answer.body.get("game_id"), str):
-            noted["game"] = answer.body["game_id"]
+        for name, told in (("game", "game_id"), ("import_id", "import_id")):
+            if name not in noted and isinstance(answer.body.get(told), str):
+                noted[name] = answer.body[told]
         return _response(answer)
 
     call.__name__ = route.function.__name__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote_plus
@@ -13,8 +12,9 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from shared.ids import fold_id
+from shared.store import imports
 from shared.store.table import Busy
-from shared.usecases import import_jobs
+from shared.usecases import import_jobs, watch
 from shared.usecases.bootstrap import context
 from shared.usecases.context import Context
 from shared.usecases.import_jobs import Locked
@@ -22,9 +22,8 @@ from shared.usecases.import_jobs import Locked
 PREFIX = "uploads/"
 PATIENCE, STEP = 120.0, 1.0
 """Seconds for which an import waits for another one of its club, and between two looks."""
-DEEPEST_CALLS = 12
 
-log = Logger()
+log = Logger(service="importer")
 metrics = Metrics()
 
 
@@ -33,8 +32,9 @@ class ImportsLeftError(Exception):
 
 
 @metrics.log_metrics
-def handler(event: Mapping[str, Any], _context: object) -> None:
+def handler(event: Mapping[str, Any], invocation: object) -> None:
     """One message of the queue. Raises ImportsLeftError when it is to come back."""
+    log.append_keys(correlation_id=getattr(invocation, "aws_request_id", ""))
     ctx = context()
     left = [
         import_id
@@ -48,27 +48,27 @@ def handler(event: Mapping[str, Any], _context: object) -> None:
 
 def run(ctx: Context, import_id: str, patience: float) -> bool:
     """Whether an import is over. Strangers made what it reads, so of a fault only its kind and place are told."""
-    waited = 0.0
+    waited, told = 0.0, dict[str, Any](import_id=import_id)
     while True:
         try:
+            job = imports.load(ctx.table, import_id)
+            told |= {"pool": job.pool, "sender": job.club} if job is not None else {}
             status = import_jobs.run(ctx, import_id)
         except Locked:
             if waited < patience:
                 time.sleep(STEP)
                 waited += STEP
                 continue
-            log.info("import waits for another", import_id=import_id)
+            log.info("import waits for another", **told)
             return False
         except Busy:
-            log.info("import found the table busy", import_id=import_id)
+            log.info("import found the table busy", **told)
             return False
         except Exception as error:
-            calls = traceback.extract_tb(error.__traceback__)[-DEEPEST_CALLS:]
-            where = [f"{call.filename.rsplit('/', 1)[-1]}:{call.lineno} {call.name}" for call in calls]
-            log.error("import broke off", import_id=import_id, error=type(error).__name__, where=where)
+            log.error("import broke off", **told, **watch.fault(error))
             metrics.add_metric("ImportsBroken", MetricUnit.Count, 1)
             return False
-        log.info("import over", import_id=import_id, status=status)
+        log.info("import over", status=status, **told)
         return True
 
 

@@ -32,7 +32,7 @@ class Bucket:
         try:
             return self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "AccessDenied"):
+            if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404"):
                 return None
             raise
 
@@ -74,7 +74,7 @@ class Bucket:
         try:
             return self.client.head_object(Bucket=self.name, Key=key)["ETag"].strip('"')
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "403", "NotFound"):
+            if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "NotFound"):
                 return None
             raise
 

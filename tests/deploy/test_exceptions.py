@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,17 @@ def test_the_commands_read_them() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "checkov --config-file .checkov.yaml" in makefile
     assert "bandit -q -c .bandit.yaml" in makefile
+
+
+def test_what_ruff_is_told_to_pass_over_bandit_is_told_too() -> None:
+    """They are the same checks (S101 is B101), but bandit runs only when asked and knows no ``noqa``."""
+    passed = set(yaml.safe_load((ROOT / ".bandit.yaml").read_text(encoding="utf-8"))["skips"])
+    for folder in ("shared", "functions", "site_builder", "local"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                _, _, codes = line.partition("# noqa: ")
+                for number in re.findall(r"\bS(\d{3})\b", codes):
+                    assert f"B{number}" in passed, (path, line.strip())
 
 
 # -- licences ------------------------------------------------------------------------------------------------------

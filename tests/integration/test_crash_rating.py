@@ -17,7 +17,7 @@ from shared.store import notes
 from shared.store import rated as store
 from shared.usecases import closing, games, reading, rebuild
 from tests.integration.ladder import DAY, Ladder, at, audit, duel, small_steps, spades
-from tests.integration.memory import WRITES, Killed
+from tests.integration.memory import WRITES, Calls, Killed
 
 
 @dataclass
@@ -27,12 +27,21 @@ class Fuse:
     number: int
     after: bool
     seen: int = 0
+    calls: Calls | None = None
+    """Of a process in which nothing is written any more, by whatever cleans up behind it."""
 
     def __call__(self, name: str, _: Mapping[str, Any]) -> None:
         if name in WRITES:
             self.seen += 1
             if self.seen == self.number:
+                if self.calls is not None:
+                    self.calls.before = _dead
                 raise Killed(name)
+
+
+def _dead(name: str, _: Mapping[str, Any]) -> None:
+    if name in WRITES:
+        raise Killed(name)
 
 
 def crashes(prepare: Callable[[], Ladder], act: Callable[[Ladder], object]) -> Iterator[tuple[Ladder, str]]:
@@ -40,7 +49,7 @@ def crashes(prepare: Callable[[], Ladder], act: Callable[[Ladder], object]) -> I
     for after in (False, True):
         for number in range(1, 200):
             ladder = prepare()
-            fuse = Fuse(number, after)
+            fuse = Fuse(number, after, calls=ladder.calls)
             if after:
                 ladder.calls.after = fuse
             else:

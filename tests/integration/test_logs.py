@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from functions.importer import app as importer
 from local import template
 from local.inprocess import System
 from shared.ledger.order import iso
@@ -29,7 +30,10 @@ POOL = {
     "languages": ["en"],
     "rules": [{"from": "2016-04-10"}],
 }
-MODULES = ["functions.api.app", "functions.rater.app", "functions.closing.app", "functions.publisher.app"]
+MODULES = [
+    template.read()["Resources"][name]["Properties"]["Handler"].rpartition(".")[0]
+    for name in template.of_type(template.read(), "AWS::Serverless::Function")
+]
 OCTOBER = "2026-10-05T20:00:00+02:00"
 
 
@@ -100,6 +104,13 @@ def test_a_journey_leaves_no_name_note_or_key_in_the_logs(
     table = f"date,player1,player2,winner\n05.10.2026,{NAMES[0]},{HANDLES[2]},1\nrubbish,{NAMES[1]},x,7\n".encode()
     kind = {"content-type": "application/octet-stream"}
     system.request("POST", "/v1/pools/odd/imports?filename=Zoe-private-label.csv", body=table, key=key, headers=kind)
+    upload = system.request(
+        "POST", "/v1/pools/odd/uploads", json={"filename": "Zoe-private-label.csv", "bytes": len(table)}, key=key
+    )
+    key_of_it = f"uploads/{upload.body['import_id']}"
+    system.s3.put_object(Bucket=system.names["DataBucket"], Key=key_of_it, Body=table)
+    announced = {"Records": [{"body": json.dumps({"Records": [{"s3": {"object": {"key": key_of_it}}}]})}]}
+    system.invoke("ImporterFunction", announced)
     system.settle()
     assert system.request("POST", f"{path}/void", json={"reason": "typo in the note"}, key=key).status == 200
     system.schedule("closing", "2027-01-01T00:05:00Z")
@@ -114,6 +125,13 @@ def test_a_journey_leaves_no_name_note_or_key_in_the_logs(
     system.rate(["odd"])
     system.schedule("closing", "2027-02-01T00:05:00Z")
     system.publish(["odd"])
+    another = system.request("POST", "/v1/pools/odd/uploads", json={"filename": "Zoe.csv", "bytes": 9}, key=key)
+    monkeypatch.setattr("shared.usecases.import_jobs.run", crash)
+    with pytest.raises(importer.ImportsLeftError):
+        system.invoke(
+            "ImporterFunction",
+            json.loads(json.dumps(announced).replace(*(a.body["import_id"] for a in (upload, another)))),
+        )
     monkeypatch.setattr("shared.usecases.games.submit", crash)
     assert send(system, key, {"result": result}).status == 500
 
@@ -133,11 +151,15 @@ def test_a_journey_leaves_no_name_note_or_key_in_the_logs(
         "pool not rated",
         "pool not closed",
         "pool not published",
+        "import over",
+        "import broke off",
     ):
         found = lines.of(message)
         assert found, message
         assert all(line["pool"] == "odd" and line["correlation_id"] for line in found)
-    for message in ("pool not rated", "pool not closed", "pool not published"):
+    begun = next(r for r in requests if r["route"] == "/v1/pools/{pool}/uploads")
+    assert begun["import_id"] == lines.of("import over")[0]["import_id"] == upload.body["import_id"]
+    for message in ("pool not rated", "pool not closed", "pool not published", "import broke off"):
         assert lines.of(message)[-1]["error"] == "ValueError"
         assert "crash" in lines.of(message)[-1]["where"][-1]
 
