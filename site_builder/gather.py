@@ -13,7 +13,7 @@ from shared.ledger.explain import changes_of, rated_game, translate_players
 from shared.ledger.fold import Rated
 from shared.ledger.order import CLOSING, instant_of
 from shared.ledger.rules import in_force
-from shared.ratings.base import FINISH, PlayerState, Rating
+from shared.ratings.base import FINISH, PlayerState, Rating, Settings
 from shared.store import clubs as club_store
 from shared.store import keys, people
 from shared.store import notes as note_store
@@ -333,8 +333,8 @@ class Gatherer:
             found.append((kind, rest, name, record))
         return tuple(found)
 
-    def standing(self, row: ListRow) -> views.Standing:
-        """A line of the list."""
+    def standing(self, row: ListRow, settings: Settings | None = None) -> views.Standing:
+        """A line of the list. ``settings``: those it stands by; the newest when left out."""
         state = row.state
         return views.Standing(
             place=row.place,
@@ -347,7 +347,7 @@ class Gatherer:
             drawn=state.drawn,
             lost=state.lost,
             last_played=state.last_played,
-            figures=self.pool.system.figures(state, self.pool.settings),
+            figures=self.pool.system.figures(state, settings or self.pool.settings),
             previous_place=row.previous_place,
             previous=row.previous,
             inactive=row.variant == "inactive",

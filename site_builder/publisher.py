@@ -17,7 +17,8 @@ from msgspec.structs import replace as replace_struct
 
 from shared.ledger import calendar, lists
 from shared.ledger.order import BEGINNING, END
-from shared.ratings.base import MICROSECONDS, PlayerState, Rating
+from shared.ledger.rules import in_force
+from shared.ratings.base import MICROSECONDS, PlayerState, Rating, Settings
 from shared.store import keys, people, pools
 from shared.store import rated as rated_store
 from shared.store.bucket import etag
@@ -407,7 +408,7 @@ class _Publication:
         language = pool.languages[0] if pool.languages else "en"
         states = {sid: row.state for sid, row in rows.items()}
         order = lists.ordered(system, states, named, lambda name: collation_key(name, language))
-        variants = self._variants(states, order, self.ctx.clock())
+        variants = self._variants(states, order, self.ctx.clock(), pool.settings)
         main = [sid for sid in order if variants[sid] == MAIN]
         places = lists.places(system, states, main)
         for sid, row in rows.items():
@@ -479,14 +480,20 @@ class _Publication:
     def _standing_at(self, states: Mapping[str, PlayerState], at: int) -> dict[str, tuple[int | None, Rating]]:
         """Place (None: listed apart) and rating of everybody at a closing."""
         order = lists.ordered(self.pool.system, states, {}, lists.collate_plain)
-        variants = self._variants(states, order, at)
+        variants = self._variants(states, order, at, self.pool.rules[self._rules_at(at)].settings)
         places = lists.places(self.pool.system, states, [sid for sid in order if variants[sid] == MAIN])
         return {sid: (places.get(sid), (s.rating, s.index)) for sid, s in states.items()}
 
-    def _variants(self, states: Mapping[str, PlayerState], order: Sequence[str], at: int) -> dict[str, str]:
+    def _variants(
+        self, states: Mapping[str, PlayerState], order: Sequence[str], at: int, settings: Settings
+    ) -> dict[str, str]:
         """In which list everybody stands at an instant, by the pool's stated rules."""
         today = calendar.day_of(at, self.pool.time_zone).toordinal()
-        return lists.variants(self.pool.system, self.pool.settings, states, order, today)
+        return lists.variants(self.pool.system, settings, states, order, today)
+
+    def _rules_at(self, closed: int) -> int:
+        """Number of the rules by which a month's list stands: those at its end, so that later ones leave it alone."""
+        return in_force(self.pool.rules, closed - 1) or 0
 
     def _month_pages(self, new: PublishedList) -> Iterator[views.Page]:
         notes = {note.month: note for note in new.months}
@@ -501,7 +508,7 @@ class _Publication:
                 revised = len(difference)
                 yield self._month_changes(month, difference)
                 states = frozen
-            rows = self._month_rows(states, self.month_before[month], at)
+            rows, first = self._month_rows(states, self.month_before[month], at)
             number = every.index(month)
             pages = site.pages_needed(len(rows))
             pageless = sorted(states.keys() - self.gather.listed)
@@ -514,6 +521,7 @@ class _Publication:
                 pages=pages,
                 earlier=every[number - 1] if number else None,
                 later=every[number + 1] if number + 1 < len(every) else None,
+                rules=self._rules_at(at),
             )
             yield data.month_json(self.view, whole)
             yield data.month_csv(self.view, whole)
@@ -524,27 +532,28 @@ class _Publication:
                     self.view,
                     replace(whole, standings=part, page=page, movers=whole.movers if page == 1 else ()),
                 )
-            first = min(states, key=lambda sid: (self.pool.system.order_key(states[sid]), sid), default="")
             notes[month] = MonthNote(month, kind, len(rows), first, pageless)
         new.months = [notes[month] for month in sorted(notes)]
 
     def _month_rows(
         self, states: Mapping[str, PlayerState], before: Mapping[str, tuple[int | None, Rating]], at: int
-    ) -> list[views.Standing]:
+    ) -> tuple[list[views.Standing], str]:
+        """The lines of a month's list, and who leads it."""
         self.gather.know(states)
+        settings = self.pool.rules[self._rules_at(at)].settings
         language = self.pool.languages[0] if self.pool.languages else "en"
         persons = self.gather.persons
         named = {sid: (persons[sid].name, persons[sid].handle) for sid in states if sid in persons}
         order = lists.ordered(self.pool.system, states, named, lambda name: collation_key(name, language))
-        variants = self._variants(states, order, at)
+        variants = self._variants(states, order, at, settings)
         places = lists.places(self.pool.system, states, [sid for sid in order if variants[sid] == MAIN])
         rows = []
         for sid in sorted(order, key=lambda sid: inventory.VARIANTS.index(variants[sid])):
             name, handle = named.get(sid, ("", sid))
             place, was = before.get(sid, (None, None))
             line = ListRow(sid, handle, name, [], states[sid], variants[sid], places.get(sid), place, was)
-            rows.append(self.gather.standing(line))
-        return rows
+            rows.append(self.gather.standing(line, settings))
+        return rows, next((sid for sid in order if sid in places), "")
 
     def _month_changes(self, month: str, difference: Sequence[tuple[str, Rating | None, Rating | None]]) -> views.Page:
         present = self.pool.system.present

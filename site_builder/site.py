@@ -365,7 +365,7 @@ def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Pa
             "month": month,
             "rows": (rows := _rows(pool, figures, month.standings)),
             "groups": [(apart, list(group)) for apart, group in groupby(rows, lambda row: row.standing.apart)],
-            "settings": _settings(pool.settings_at()),
+            "settings": _settings(pool.settings_at(month.rules)),
             "all_new": _all_new(month.standings),
             "decimals": any(row.fraction for row in rows),
             "number": month.page,

@@ -371,6 +371,8 @@ class MonthPage:
     pages: int = 1
     earlier: str | None = None
     later: str | None = None
+    rules: int = -1
+    """Number of the rules it stands by, in ``PoolView.rules``."""
 
 
 @dataclass(frozen=True)

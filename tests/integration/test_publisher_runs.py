@@ -371,10 +371,14 @@ def test_a_month_in_which_some_are_new_says_so_of_them(ladder: Ladder, bucket: M
     page = bucket.objects["duels/lists/2026-10/index.html"].decode()
     assert "<h2>" not in page, "with one result an index is below the limit"
     ladder.register("newest", "other")
+    ladder.start("newest", {"rank": 700, "index": 500}, "duels")
     drawn = {"players": ["newest", "other"], "draw": True}
     ladder.submit(replace(duel("h", "newest", "other", "2026-10-06 20:00"), result=drawn), "duels")
     ladder.rate("duels")
     publisher.publish(ladder.ctx, "duels")
+    index = bucket.objects["duels/lists/index.html"].decode()
+    leaders = set(re.findall(r'<td><a href="/duels/players/(\w+)/" dir="auto">', index))
+    assert leaders == {"old"}, "who leads the list, though one who is new has a higher rank"
     page = bucket.objects["duels/lists/2026-10/index.html"].decode()
     assert page.index("Young") < page.index("<h2>New players</h2>") < page.index("Newest")
     assert "Index above 495" in page
@@ -397,3 +401,16 @@ def test_statistics_of_rules_that_foretell_nothing_count_favourites(ladder: Ladd
     assert "Results up to 8 October 2026." in page
     activity = re.findall(r'<tr><th scope="row">(\w+) 2026</th><td class="n">(\d+)</td><td class="n">(\d+)</td>', page)
     assert activity == [("October", "2", "2"), ("September", "0", "0"), ("August", "2", "2")]
+
+
+def test_rules_of_a_later_day_leave_the_lists_of_the_months_before_alone(ladder: Ladder, bucket: MemoryBucket) -> None:
+    ladder.submit(spades("early", "ab-cd", "2026-10-12 20:00"))
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    shown = {key: body for key, body in bucket.objects.items() if key.startswith("p/lists/2026-10/")}
+    assert len(shown) > 2
+    ladder.open_pool(rules=[{"from": "2000-01-01"}, {"from": "2026-11-20", "minimum_games": 9}])
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    assert {key: body for key, body in bucket.objects.items() if key.startswith("p/lists/2026-10/")} == shown
+    assert "p/unlisted/index.html" in bucket.objects, "today's list goes by them"
