@@ -99,8 +99,9 @@ def test_correct(api: Api, bern: str, seen: Any) -> None:
         reply = api.call("PUT", path, body, bern, headers={"If-Match": header})
         assert reply.fields == [("If-Match", "revision")], header
     assert api.call("PUT", path, {"note": "x"}, bern).fields == [("reason", "missing")]  # 422 before 428
-    reply = api.call("PUT", path, {**body, "game_id": "g2"}, bern, headers={"If-Match": '"3"'})
-    assert reply.fields == [("game_id", "another-game")]
+    api.call("PUT", path, {**body, "game_id": "g2", "round": -1}, bern, headers={"If-Match": '"3"'})
+    wrong = [(error.field, error.code) for error in correct.args[4].wrong]
+    assert wrong == [("round", "greater-than-equal"), ("game_id", "another-game")], "told with what is wrong inside"
     assert api.call("PUT", path, {**body, "game_id": "G1"}, bern, headers={"If-Match": '"3"'}).status == 200
     assert correct.args[3] == ("bern", "g1")
     assert correct.args[4].given == {"game_id", "note"}
