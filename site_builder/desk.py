@@ -127,6 +127,9 @@ WORDS = {
     "instead": N_("{after} instead of {before}"),
     "empty": N_("nothing"),
     "all-rows": N_("All rows"),
+    "sheet": N_("Sheet of the workbook"),
+    "forfeits": N_("Games won without play count too"),
+    "no-heading": N_("Without a heading"),
     "status": N_("Status"),
     "effects": N_("What would change"),
     "not-read": N_("The file could not be read:"),
@@ -168,6 +171,9 @@ WORDS = {
     "warnings": N_("Stored, but please check"),
     "asks": N_("Questions"),
     "open": N_("Open for more than a day"),
+    "left-rows": N_("Files with rows that were not taken"),
+    "left-count": N_("rows not taken: {count}"),
+    "mend": N_("Mend them"),
     "e:same-name": N_("Several players bear this name. If they are one person, an admin can merge them."),
 }
 """What the script says, by the key it uses."""

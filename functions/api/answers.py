@@ -76,6 +76,7 @@ class Attention(Reply):
     held: list[dict[str, Any]] = Field(description="Games that cannot be rated, with the reason.")
     open: list[dict[str, Any]] = Field(description="Games open for more than a day.")
     warnings: list[dict[str, Any]] = Field(description="Games with the warnings of their present revision.")
+    rows: list[dict[str, Any]] = Field(description="Files of the last 30 days with rows that were not taken.")
     questions: list[dict[str, Any]] = Field(description="Players of one name.")
     more: dict[str, int] = Field(description="How many of each are left off.")
 

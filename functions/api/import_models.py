@@ -54,6 +54,8 @@ class ImportReport(Reply):
     corrections: list[dict[str, Any]] = Field(description="Games that get another content: row, game, changes.")
     registered: list[dict[str, str]] = Field(description="Players who are new with this file.")
     notices: list[dict[str, Any]]
+    sheet: str | None = Field(description="Of a workbook, the sheet that was read.")
+    sheets: list[str] = Field(description="Of a workbook, its visible sheets.")
     bad_rows_csv: str | None = Field(
         description="The rows that were not taken, with a column `reason`, to be mended and sent again."
     )

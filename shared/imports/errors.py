@@ -27,9 +27,11 @@ class CellError:
 class ImportFileError(ValueError):
     """The file as a whole cannot be read: nothing of it was taken. Carries every reason at once."""
 
-    def __init__(self, errors: Sequence[CellError]) -> None:
+    def __init__(self, errors: Sequence[CellError], sheets: Sequence[str] = ()) -> None:
         super().__init__("; ".join(error.message for error in errors))
         self.errors = tuple(errors)
+        self.sheets = tuple(sheets)
+        """Of a workbook, its visible sheets: another one may have the games."""
 
     @property
     def code(self) -> str:

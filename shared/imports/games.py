@@ -58,7 +58,7 @@ class Question:
     row: int | None = None
     column: str | None = None
     examples: tuple[tuple[int, str], ...] = ()
-    """Up to three (row number, text) it is about."""
+    """Up to three (row number, text) it is about; of ``round-dates`` the two days, in the candidates' order."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _columns(table: Table, heading: int, layout: Layout) -> tuple[dict[str, int]
         missing.append("date (or started)")
     errors.extend(CellError("missing-column", f"There is no column {name}.", row.number, name) for name in missing)
     if errors:
-        raise ImportFileError(errors)
+        raise ImportFileError(errors, table.sheets)
     return columns, tuple(ignored)
 
 
@@ -461,7 +461,8 @@ class _Reader:
         message = (
             f"The report does not say when its rounds were played: take its first day, {first}, or its last, {last}?"
         )
-        self.questions[ROUND_DATES] = Question(ROUND_DATES, ROUND_DATES, ("first", "last"), message)
+        days = ((draft.row.number, first), (draft.row.number, last))
+        self.questions[ROUND_DATES] = Question(ROUND_DATES, ROUND_DATES, ("first", "last"), message, examples=days)
         draft.waiting.append(ROUND_DATES)
         return None
 

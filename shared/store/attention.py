@@ -1,13 +1,17 @@
-"""Which games of a club have warnings: pointers, since nothing else finds them; the warnings stay with the game."""
+"""What of a club nothing else finds: games with warnings (pointers), and files of which rows were not taken."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from shared.store import keys
-from shared.store.table import Delete, Operation, Put, Table
+from shared.store.imports import KEPT
+from shared.store.table import Delete, Item, Operation, Put, Table
 
 WARNING = "warning#"
+ROWS = "rows#"
 
 
 def mark(pool: str, club: str, game_id: str, *, before: bool, now: bool) -> list[Operation]:
@@ -23,3 +27,29 @@ def warned(table: Table, club: str) -> Iterator[tuple[str, str]]:
     for item in table.query(keys.attention(club), begins=WARNING):
         pool, game_id = item["sk"].removeprefix(WARNING).split("#")
         yield pool, game_id
+
+
+def left(pool: str, club: str, filename: str, told: Mapping[str, Any], now: int) -> Put:
+    """Rows of a file wait to be mended; one line a file and pool, as long as imports are kept.
+
+    Args:
+        told: what the line says, as JSON.
+        now: instant.
+    """
+    pk, sk = _file(pool, club, filename)
+    return Put({"pk": pk, "sk": sk, "told": json.dumps(told), "at": now, "ttl": now // 1_000_000 + KEPT})
+
+
+def taken(pool: str, club: str, filename: str) -> Delete:
+    """The file came again, and all its rows were taken."""
+    return Delete(_file(pool, club, filename))
+
+
+def files(table: Table, club: str) -> list[dict[str, Any]]:
+    """The club's files with rows that were not taken, the latest first."""
+    found: list[Item] = sorted(table.query(keys.attention(club), begins=ROWS), key=lambda item: -int(item["at"]))
+    return [json.loads(item["told"]) for item in found]
+
+
+def _file(pool: str, club: str, filename: str) -> tuple[str, str]:
+    return keys.attention(club), f"{ROWS}{pool}#{keys.digest(filename)}"

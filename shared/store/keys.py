@@ -81,7 +81,7 @@ def merging() -> Key:
 
 
 def attention(club_id: str) -> str:
-    """Partition of what a club should look at; sort key: ``warning#pool#game``."""
+    """Partition of what a club should look at; sort keys: ``warning#pool#game``, ``rows#pool#file``."""
     return f"ATTENTION#{club_id}"
 
 

@@ -25,8 +25,9 @@ def attention(ctx: Context, club: str) -> dict[str, Any]:
 
     Returns:
         ``held`` (games that cannot be rated, with the reason), ``open`` (games open for more than a day), ``warnings``
-        (games with the warnings of their present revision), ``questions`` (players of one name: one person or two?),
-        at most 200 of each, and in ``more`` how many of each kind are left off.
+        (games with the warnings of their present revision), ``rows`` (files of which an import did not take all),
+        ``questions`` (players of one name: one person or two?), at most 200 of each, and in ``more`` how many of each
+        kind are left off.
     """
     held: list[dict[str, Any]] = []
     still_open: list[dict[str, Any]] = []
@@ -46,6 +47,7 @@ def attention(ctx: Context, club: str) -> dict[str, Any]:
         "held": held,
         "open": still_open,
         "warnings": list(_warnings(ctx, club)),
+        "rows": store.files(ctx.table, club),
         "questions": list(_same_names(ctx, club)),
     }
     shown = {kind: lines[:MOST] for kind, lines in lists.items()}

@@ -62,20 +62,25 @@ def take(ctx: Context, pool: Pool, club: str, data: bytes, options: Options, pre
         if told["status"] == "preview":
             return Answer(200, {**told, **importing.effects(ctx, pool, plan)})
         if told["status"] == "refused" or not (plan.writes or plan.names.registrations):
-            return Answer(200, told)
+            return _answered(ctx, pool, club, told)
         guard = previews.guard(ctx, pool, preview_token) if preview_token is not None else None
         found = list(importing.units(ctx, pool, club, plan, options))
         try:
             if importing.fits(found):
                 importing.store_at_once(ctx, found, guard)
-                return Answer(200, told)
+                return _answered(ctx, pool, club, told)
         except Moved:
             continue
         if options.mode == "strict":
             return _take_all(ctx, pool, club, data, options, guard)
         _take_good(ctx, found, guard)
-        return Answer(200, importing.report(ctx, pool, plan, options))
+        return _answered(ctx, pool, club, importing.report(ctx, pool, plan, options))
     raise Busy("import")
+
+
+def _answered(ctx: Context, pool: Pool, club: str, told: dict[str, Any]) -> Answer:
+    importing.note(ctx, pool.id, club, told)
+    return Answer(200, told)
 
 
 def _take_good(ctx: Context, found: Sequence[importing.Unit], guard: Operation | None) -> None:
@@ -218,7 +223,7 @@ def work(ctx: Context, job: ImportJob, holder: str) -> str:
         _keep_lock(ctx, job, holder)
         plan = import_plan.make(ctx, pool, job.club, reading, options.answers)
     except ImportFileError as error:
-        return _end(ctx, job, _refusal(job, error.errors))
+        return _end(ctx, job, _refusal(job, error.errors, error.sheets))
     except Problem as problem:
         errors = [CellError(e.code, e.message) for e in problem.errors]
         return _end(
@@ -327,7 +332,7 @@ def _without(told: dict[str, Any], errors: Sequence[CellError], rows: int) -> di
     }
 
 
-def _refusal(job: ImportJob, errors: Sequence[CellError]) -> dict[str, Any]:
+def _refusal(job: ImportJob, errors: Sequence[CellError], sheets: Sequence[str] = ()) -> dict[str, Any]:
     """The report of a file that could not be read."""
     counts = dict.fromkeys(("rows", "new", "corrected", "unchanged", "skipped", "bad", "good", "repeated"), 0)
     return {
@@ -343,6 +348,8 @@ def _refusal(job: ImportJob, errors: Sequence[CellError]) -> dict[str, Any]:
         "notices": [],
         "ignored_columns": [],
         "date_order": None,
+        "sheet": None,
+        "sheets": list(sheets),
         "bad_rows_csv": None,
     }
 
@@ -360,6 +367,8 @@ def _end(ctx: Context, job: ImportJob, told: Mapping[str, Any]) -> Literal["done
     """Write the report down, then say that it is over."""
     status: Literal["done", "failed"] = "failed" if told["status"] == "refused" else "done"
     _save(ctx, job, told)
+    if not job.preview:
+        importing.note(ctx, job.pool, job.club, told, job.id)
     ctx.table.write(imports.ended(job, status, told["rows"]))
     return status
 

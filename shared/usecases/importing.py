@@ -25,8 +25,9 @@ from shared.imports import (
     read_table,
 )
 from shared.ledger import calendar
+from shared.ledger.order import iso
 from shared.problems import BadField, Problem, invalid
-from shared.store import ledger
+from shared.store import attention, ledger
 from shared.store.pools import Pool
 from shared.store.table import (
     TRANSACTION_ITEMS,
@@ -49,6 +50,8 @@ MOST_CORRECTIONS = 500
 MOST_SHOWN = 2_000
 """Rows a preview shows whole; of larger files it shows those that need somebody."""
 MOST_EFFECTS = 500
+MOST_NOTED = 5
+"""Reasons of a file that the club's inbox names."""
 INLINE_CSV = 1_500_000
 """Characters of the bad rows that still go into the report itself."""
 ATTEMPTS = 3
@@ -105,7 +108,13 @@ def unreadable(error: ImportFileError) -> Problem:
     detail = " ".join(e.message for e in error.errors)[:1000]
     if isinstance(error, TooLarge):
         return Problem(413, error.code, detail, fields, {"limit": error.limit})
-    return Problem(422, error.code, detail, fields, {"file_errors": [_error(e) for e in error.errors]})
+    return Problem(
+        422,
+        error.code,
+        detail,
+        fields,
+        {"file_errors": [_error(e) for e in error.errors], "sheets": list(error.sheets)},
+    )
 
 
 def _place(error: CellError) -> str:
@@ -153,11 +162,35 @@ def report(ctx: Context, pool: Pool, plan: Plan, options: Options) -> dict[str, 
         "notices": [{"code": n.code, "message": n.message, "count": n.count} for n in plan.notices],
         "ignored_columns": list(plan.reading.ignored_columns),
         "date_order": plan.reading.date_order,
+        "sheet": plan.reading.table.sheet,
+        "sheets": list(plan.reading.table.sheets),
         "bad_rows_csv": bad_rows(plan, bad) if bad else None,
     }
     if options.preview:
         told |= _shown(plan)
     return told
+
+
+def note(ctx: Context, pool_id: str, club: str, told: Mapping[str, Any], import_id: str | None = None) -> None:
+    """Put what an import did not take into the club's inbox, or take it out again once the file came whole."""
+    filename = told["filename"]
+    reasons = [{name: error[name] for name in ("row", "column", "code", "message")} for error in told["errors"]]
+    reasons += [
+        {"row": next(iter(asked["rows"]), None), **{name: asked[name] for name in ("column", "code", "message")}}
+        for asked in told["questions"]
+    ]
+    if not reasons and not told["bad"]:
+        ctx.table.write(attention.taken(pool_id, club, filename))
+        return
+    line = {
+        "pool": pool_id,
+        "filename": filename,
+        "import_id": import_id,
+        "at": iso(ctx.clock()),
+        "bad": told["bad"],
+        "errors": reasons[:MOST_NOTED],
+    }
+    ctx.table.write(attention.left(pool_id, club, filename, line, ctx.clock()))
 
 
 def bad_rows(plan: Plan, bad: Sequence[Planned]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from functions.importer import app as importer
@@ -356,6 +357,103 @@ def test_good_rows_are_stored_and_the_others_stay_here(page: Any, desk: Desk) ->
     page.locator(".verdict", has_text="all can").wait_for()
     page.locator("[data-confirm]").click()
     page.wait_for_selector("#report > .note:first-child:last-child")
+
+
+def test_a_cell_beyond_the_headings_can_be_seen_and_mended(page: Any, desk: Desk) -> None:
+    enter(page, desk, "#many")
+    look(page, table(["6.5.2025;anna;beat;cla;thordur;3;1;2"]))
+    assert page.locator(".verdict").inner_text() == "1 game, 1 row needs you"
+    page.locator("[data-row-number='2']").get_by_label("Without a heading").fill("")
+    page.locator("[data-again]").click()
+    page.locator(".verdict", has_text="all can").wait_for()
+
+
+def _tournament(*games: tuple[str, str, str, str]) -> str:
+    """A report (TRF16): in each round White, Black and what each of them notes; no line says when the rounds were."""
+    names = list(dict.fromkeys(name for white, black, _, _ in games for name in (white, black)))
+    start = {name: number for number, name in enumerate(names, 1)}
+    lines = []
+    for name in names:
+        rounds = ""
+        for white, black, one, two in games:
+            if name == white:
+                rounds += f"{start[black]:4} w {one}  "
+            else:
+                rounds += f"{start[white]:4} b {two}  " if name == black else "0000 - Z  "
+        lines.append(f"{f'001 {start[name]:4} m    {name:33}':<91}{rounds}")
+    return "\n".join(["012 Cup", "042 2026/03/01", "052 2026/03/08", *lines])
+
+
+def test_a_tournament_report_keeps_its_days_when_a_row_is_mended(page: Any, desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "cup.trf"
+    file.write_text(
+        _tournament(
+            ("Anna Aebi", "Beat Egli", "1", "0"),
+            ("Beat Egli", "Cla Tanner", "1", "1"),
+            ("Anna Aebi", "Cla Tanner", "+", "-"),
+        )
+    )
+    enter(page, desk, "#many", "duels")
+    page.set_input_files("#many [name=file]", str(file))
+    page.locator("#file p button").click()
+    page.wait_for_selector("#report .verdict")
+    assert page.locator(".verdict").inner_text() == "2 games, one question first, 1 row needs you"
+    page.locator(".asks select").first.select_option("last")
+    assert page.locator(".asks select").first.locator(":checked").inner_text() == "the last (2026-03-08)"
+    page.get_by_label("Games won without play count too").check()
+    page.locator("[data-again]").click()
+    page.locator(".verdict", has_text="3 games, 1 row").wait_for()
+    page.locator(".bad").get_by_label("winner").fill("1")
+    page.locator("[data-again]").click()
+    page.locator(".verdict", has_text="3 games, all can").wait_for()
+    page.locator("[data-confirm]").click()
+    page.wait_for_selector("#report .note")
+    assert page.locator("#report .note").inner_text() == "3 new, 0 unchanged, 0 corrected."
+    desk.system.rate(["duels"])
+    history = desk.system.request("GET", "/v1/pools/duels/players/cla").body["history"]
+    assert [entry["at"] for entry in history].count("2026-03-08T11:00:00Z") == 2
+
+
+def test_the_sheet_of_a_workbook_is_chosen(page: Any, desk: Desk, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Only", "words"])
+    book.create_sheet("Mai").append(HEAD.split(";"))
+    book["Mai"].append(["9.5.2025", "anna", "beat", "cla", "thordur", "3", "1"])
+    book.save(tmp_path / "abende.xlsx")
+    enter(page, desk, "#many")
+    page.set_input_files("#many [name=file]", str(tmp_path / "abende.xlsx"))
+    page.locator("#file p button").click()
+    page.wait_for_selector("#report [role=alert]")
+    to(page, page.get_by_label("Sheet of the workbook"))
+    page.get_by_label("Sheet of the workbook").select_option("Mai")
+    page.wait_for_selector("#report .verdict")
+    assert page.locator(".verdict").inner_text() == "1 game, all can be taken"
+    assert page.get_by_label("Sheet of the workbook").input_value() == "Mai"
+
+
+def test_rows_that_were_not_taken_wait_in_the_inbox(page: Any, desk: Desk) -> None:
+    good = [f"{1 + n}.8.2025;anna;beat;cla;thordur;3;1" for n in range(25)]
+    path = "/v1/pools/schieber/uploads?mode=lenient"
+    body = {"filename": "august.csv", "bytes": 1}
+    started = desk.system.request("POST", path, json=body, key=desk.key).body["import_id"]
+    text = table([*good, "26.8.2025;anna;beat;cla;thordur;03. Feb;1"])
+    context().data.put(f"uploads/{started}", text.encode(), "application/octet-stream")
+    assert importer.run(context(), started, 0.0)
+    enter(page, desk, "#inbox", "spades")
+    letter = page.locator("#letters li", has_text="august.csv")
+    assert "Row 27: The spreadsheet made a day of this." in letter.inner_text()
+    axe(page)
+    fits(page)
+    letter.get_by_role("button", name="Mend them").press("Enter")
+    page.locator(".verdict", has_text="1 game, 1 row needs you").wait_for()
+    assert page.locator("#pool").input_value() == "schieber"
+    page.locator(".bad").get_by_label("Striche 1").fill("3")
+    page.locator("[data-again]").click()
+    page.locator(".verdict", has_text="all can").wait_for()
+    page.locator("[data-confirm]").click()
+    page.wait_for_selector("#report .note")
+    page.locator("#tabs a[href='#inbox']").click()
+    page.locator("#letters li", has_text="august.csv").wait_for(state="detached")
 
 
 def test_a_file_that_takes_longer_shows_its_progress(

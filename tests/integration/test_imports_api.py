@@ -331,6 +331,23 @@ def test_the_order_of_day_and_month_is_asked_once(club: Club) -> None:
     assert club.game("g1").body["started_at"] == "2026-03-02T11:00:00Z"
 
 
+def test_what_was_not_taken_waits_in_the_inbox_until_the_file_comes_whole(club: Club) -> None:
+    def inbox() -> Any:
+        return club.system.request("GET", "/v1/clubs/bern/attention", key=club.key).body["rows"]
+
+    data = rows(2) + "g2,2026-03-09,12:00,anna,beat,cla,Þórður,-1,1\r\ng3,2026-03-09,13:00,Zoe,beat,cla,Þórður,3,1\r\n"
+    club.report(data, filename="a.csv", mode="lenient", preview="true")
+    assert inbox() == []
+    club.report(data, filename="a.csv", mode="lenient")
+    club.report(data, filename="b.csv")  # strict: refused
+    second, first = inbox()
+    assert (first["filename"], second["filename"], first["pool"], first["bad"]) == ("a.csv", "b.csv", "jass", 2)
+    told = [(error["row"], error["column"], error["code"]) for error in first["errors"]]
+    assert told == [(4, "striche1", "negative"), (5, "team1_player1", "unknown-player")]
+    club.report(rows(2), filename="a.csv")
+    assert [line["filename"] for line in inbox()] == ["b.csv"]
+
+
 def test_a_tournament_report(club: Club) -> None:
     pgn = "\n\n".join(
         f'[Event "Frühlingsturnier 2026"]\n[White "{w}"]\n[Black "{b}"]\n[Date "2026.03.0{n}"]\n[Result "{r}"]\n\n{r}'

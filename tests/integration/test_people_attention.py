@@ -34,8 +34,9 @@ def test_everything_a_club_should_look_at(ladder: Ladder) -> None:
         "held": [],
         "open": [],
         "warnings": [],
+        "rows": [],
         "questions": [],
-        "more": {"held": 0, "open": 0, "warnings": 0, "questions": 0},
+        "more": {"held": 0, "open": 0, "warnings": 0, "rows": 0, "questions": 0},
     }
     ladder.system.admin("POST", "/v1/players/ann/merge", {"into": "anna"})
     ladder.send("duels", "odd", duel("anna", "ann"), at(1))

@@ -903,7 +903,11 @@ function desk(root) {
 
   // -- many games
   const fileForm = $("#file");
-  const many = { body: null, filename: "", table: null, answers: new Map(), mode: "strict" };
+  const many = {};
+  function takeUp(body, filename = "") {
+    Object.assign(many, { body, filename, table: null, mended: false, days: null, sheet: "", forfeits: "", answers: new Map() });
+  }
+  takeUp(null);
   function prepareMany() {
     const system = state.pool.system;
     const players = system === "bridier" ? "player1, player2" : "team1_player1, team1_player2, team2_player1, team2_player2";
@@ -920,14 +924,18 @@ function desk(root) {
     if (!chosen && !text.trim()) return alarm(say("nothing"));
     alarm("");
     if (chosen && chosen.size > 12e6) return alarm(say("too-large"));
-    Object.assign(many, { body: chosen ?? new Blob([text]), filename: chosen?.name ?? "", table: null, answers: new Map() });
+    takeUp(chosen ?? new Blob([text]), chosen?.name);
     await look();
     return undefined;
   }
-  /** The file as it is now: with the rows that were mended, when all of them are here. */
+  /** The file as it is now: its own bytes, until a row is mended; then all its rows, written anew. */
   function current() {
-    if (!many.table?.complete) return many.body;
-    return new Blob([toCsv(many.table.columns.map((column) => column.heading), many.table.games.map((row) => row.cells))]);
+    if (!many.mended) return many.body;
+    const { columns, games } = many.table;
+    const day = many.days?.[given("round-dates")]; // what only the report's head says
+    const dated = columns.findIndex((column) => column.name === "date");
+    const rows = games.map(({ cells }) => (day && !cells[dated] ? columns.map((_, index) => (index === dated ? day : cells[index])) : cells));
+    return new Blob([toCsv(columns.map((column) => column.heading), rows)]);
   }
   /** Answers by the keys the file has now: rows that are written anew are counted from 2. */
   function answers() {
@@ -936,8 +944,7 @@ function desk(root) {
       if (!value) continue;
       if (row === undefined) found[key] = value;
       else {
-        const index = many.table?.complete ? many.table.games.findIndex((game) => game.row === row) + 2 : row;
-        found[`${key}${sign}${index}`] = value;
+        found[`${key}${sign}${many.mended ? many.table.games.findIndex((game) => game.row === row) + 2 : row}`] = value;
       }
     }
     return Object.keys(found).length ? JSON.stringify(found) : undefined;
@@ -954,7 +961,7 @@ function desk(root) {
   const pause = (milliseconds) => new Promise((resolve) => { setTimeout(resolve, milliseconds); });
   async function send(query) {
     const body = current();
-    const options = { ...query, filename: many.filename.slice(0, 200), answers: answers() };
+    const options = { ...query, filename: many.filename.slice(0, 200), sheet: many.sheet, forfeits: many.forfeits, answers: answers() };
     progress(say("reading"));
     try {
       if (body.size <= 1e6) {
@@ -966,18 +973,35 @@ function desk(root) {
       const data = new FormData();
       for (const [name, value] of Object.entries(form.fields)) data.append(name, value);
       data.append("file", body);
-      const reply = await fetch(form.url, { method: "POST", body: data }).catch(() => { throw new Failure(0); });
-      if (!reply.ok) throw new Failure(reply.status);
+      await upload(form.url, data);
       return await waitFor(form.import_id);
     } finally {
       progress(null);
     }
   }
+  /** Not by fetch, which does not tell how far it is. */
+  function upload(url, data) {
+    return new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.upload.addEventListener("progress", ({ loaded, total }) => progress(say("uploading"), loaded / total));
+      request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(new Failure(request.status))));
+      request.addEventListener("error", () => reject(new Failure(0)));
+      request.open("POST", url);
+      request.send(data);
+    });
+  }
+  const PATIENCE = 20;
+  /** The report of an import that goes on by itself: it outlives a line that is down, and a busy service. */
   async function waitFor(id) {
-    for (let step = 0; ; step += 1) {
-      const { body } = await call("GET", `/v1/imports/${id}`);
-      if (body.report) return { ...body.report, bad_rows_url: body.bad_rows_url };
-      progress(body.rows ? say("storing", { done: body.done, rows: body.rows }) : say("reading"), body.rows ? body.done / body.rows : undefined);
+    for (let step = 0, failed = 0; ; step += 1) {
+      try {
+        const { body } = await call("GET", `/v1/imports/${id}`);
+        if (body.report) return { ...body.report, bad_rows_url: body.bad_rows_url };
+        progress(body.rows ? say("storing", { done: format(body.done, 0), rows: format(body.rows, 0) }) : say("reading"), body.rows ? body.done / body.rows : undefined);
+        failed = 0;
+      } catch (failure) {
+        if (![0, 429, 500, 502, 503, 504].includes(failure.status) || (failed += 1) > PATIENCE) throw failure;
+      }
       await pause(Math.min(500 + 250 * step, 2500));
     }
   }
@@ -985,14 +1009,15 @@ function desk(root) {
   async function lookNow() {
     try {
       const report = await send({ preview: "true" });
-      if (report.rows === 0 && report.errors.length) return unreadable(report.errors);
+      if (report.rows === 0 && report.errors.length) return unreadable(report.errors, report.sheets);
       const kept = many.table?.games;
-      many.table = { columns: report.columns, games: report.games, complete: report.complete };
-      if (kept) many.table.shown = new Set(kept.filter((row) => row.mended).map((_, index) => index));
+      many.table = { columns: report.columns, games: report.games };
+      const dates = report.questions.find(({ code }) => code === "round-dates");
+      if (dates) many.days = Object.fromEntries(dates.candidates.map((value, index) => [value, dates.examples[index].text]));
       rekey(kept);
       showReport(report);
     } catch (failure) {
-      if (failure instanceof Failure && (failure.problem.file_errors || failure.status === 413)) unreadable(failure.problem.file_errors ?? [{ message: failure.problem.detail }]);
+      if (failure instanceof Failure && (failure.problem.file_errors || failure.status === 413)) unreadable(failure.problem.file_errors ?? [{ message: failure.problem.detail }], failure.problem.sheets);
       else if (failure instanceof Failure) alarm(reason(failure));
       else throw failure;
     }
@@ -1011,11 +1036,27 @@ function desk(root) {
       }
     }
   }
-  function unreadable(errors) {
+  function unreadable(errors, sheets) {
     const report = $("#report");
-    report.replaceChildren(el("div", { class: "note", role: "alert" }, el("p", {}, say("not-read")), el("ul", {}, ...errors.slice(0, 50).map((error) => el("li", {},
+    report.replaceChildren(sheetChoice(sheets) ?? "", el("div", { class: "note", role: "alert" }, el("p", {}, say("not-read")), el("ul", {}, ...errors.slice(0, 50).map((error) => el("li", {},
       error.row ? `${say("row", { row: error.row })}: ` : "", translated(error.code, error.message))))));
     report.focus();
+  }
+  /** Which sheet of a workbook is read: another one is another file. */
+  function sheetChoice(sheets, read) {
+    if (!sheets || sheets.length < 2 || many.mended) return null;
+    const options = read ? [] : [["", say("first")]];
+    return pick(say("sheet"), [...options, ...sheets.map((name) => [name, name])], read ?? many.sheet, (name) => {
+      Object.assign(many, { sheet: name, table: null, answers: new Map() });
+      look();
+    });
+  }
+  /** Games won without play: a report or PGN file has them, and whether they count the club says. */
+  function forfeitChoice(report, changed) {
+    if (many.mended || !(many.forfeits || report.notices.some(({ code }) => code === "skipped-forfeit"))) return null;
+    const box = el("input", { type: "checkbox", on: { change: () => { many.forfeits = box.checked ? "count" : ""; changed(); } } });
+    box.checked = many.forfeits === "count";
+    return el("label", { class: "tick" }, box, ` ${say("forfeits")}`);
   }
   const plural = (count) => (count === 1 ? say("games-1") : say("games", { count: format(count, 0) }));
   function showReport(report) {
@@ -1040,7 +1081,9 @@ function desk(root) {
     box.replaceChildren(
       el("h3", { class: "verdict", id: "verdict" }, `${plural(report.rows)}, ${need}`),
       el("p", { class: "when" }, counts.map((name) => `${format(report[name], 0)} ${say(`count-${name}`)}`).join(" · ")),
-      ...report.notices.filter(({ code }) => code !== "round-dates").map(({ message }) => el("p", { class: "when" }, message)),
+      ...report.notices.map(({ message }) => el("p", { class: "when" }, message)),
+      sheetChoice(report.sheets, report.sheet) ?? "",
+      forfeitChoice(report, changed) ?? "",
       questions(report, changed) ?? "",
       badRows(report, changed) ?? "",
       corrections(report) ?? "",
@@ -1054,7 +1097,7 @@ function desk(root) {
     $("#report").replaceChildren();
     fileForm.reset();
     fileForm.hidden = false;
-    Object.assign(many, { body: null, table: null, answers: new Map() });
+    takeUp(null);
     fileForm.elements.file.focus();
   }
   function answer(key, value, row, sign) {
@@ -1093,7 +1136,9 @@ function desk(root) {
     const key = question.key.replace(/:\d+$/, "");
     const text = question.code === "possible-duplicate" ? say("possible-duplicate", { id: question.existing?.game_id })
       : say(question.code, { example: question.examples?.[0]?.text ?? "" });
-    return pick(text + where, [["", say("later")], ...question.candidates.map((value) => [value, say(value)])], given(key, row && Number(row)),
+    const days = question.code === "round-dates" ? question.examples : [];
+    const named = (value, index) => say(value) + (days[index] ? ` (${days[index].text})` : "");
+    return pick(text + where, [["", say("later")], ...question.candidates.map((value, index) => [value, named(value, index)])], given(key, row && Number(row)),
       (value) => { answer(key, value, row && Number(row), ":"); changed(); });
   }
   function whoIs(question, where, changed) {
@@ -1114,6 +1159,10 @@ function desk(root) {
   function heading(column) {
     return column.heading || words[`c:${column.name}`] || column.name || "";
   }
+  /** The columns, and one for every cell that stands beyond the headings: it must be seen to be mended. */
+  function cellsOf(report, row) {
+    return [...report.columns, ...row.cells.slice(report.columns.length).map(() => ({ name: null, heading: say("no-heading") }))];
+  }
   function badRows(report, changed) {
     const rows = report.games.filter((row) => row.status === "bad" && row.errors.length);
     if (!rows.length) return null;
@@ -1122,14 +1171,14 @@ function desk(root) {
       const loose = row.errors.filter((error) => !report.columns.some((column) => column.name === error.column));
       return el("fieldset", { class: "card row", "data-row-number": row.row }, el("legend", {}, say("row", { row: row.row })),
         ...loose.map((error) => el("p", { class: "wrong" }, translated(error.code, error.message))),
-        el("div", { class: "fields" }, ...report.columns.map((column, index) => {
+        el("div", { class: "fields" }, ...cellsOf(report, row).map((column, index) => {
           if (!column.heading && !row.cells[index]) return null;
           const error = column.name && wrong.get(column.name);
           const id = `r${row.row}-${index}`;
           const input = el("input", { value: row.cells[index] ?? "", readonly: !report.complete, "aria-invalid": error ? "true" : null, "aria-describedby": error ? id : null, on: { input: () => {
             while (row.cells.length <= index) row.cells.push("");
             row.cells[index] = input.value;
-            row.mended = true;
+            many.mended = true;
             changed();
           } } });
           return el("label", { class: error ? "wrong" : null }, heading(column), input, error ? el("span", { id }, translated(error.code, error.message)) : null);
@@ -1176,7 +1225,7 @@ function desk(root) {
     const address = done.bad_rows_url ?? (done.bad_rows_csv ? URL.createObjectURL(new Blob([done.bad_rows_csv], { type: "text/csv" })) : null);
     const rest = el("p", {}, say("left", { count: format(done.bad, 0) }), " ", address ? el("a", { href: address, download: "rows.csv" }, say("download")) : "");
     if (done.bad_rows_csv) {
-      Object.assign(many, { body: new Blob([done.bad_rows_csv]), filename: many.filename, table: null, answers: new Map() });
+      takeUp(new Blob([done.bad_rows_csv]), many.filename);
       await lookNow();
     }
     box.prepend(told, rest);
@@ -1189,7 +1238,7 @@ function desk(root) {
     try {
       const { body } = await call("GET", `/v1/clubs/${state.club}/attention`);
       const parts = Object.entries(body).filter(([, list]) => Array.isArray(list) && list.length).map(([kind, list]) => el("section", {},
-        el("h3", {}, `${words[kind === "questions" ? "asks" : kind] ?? kind} (${list.length})`),
+        el("h3", {}, `${words[{ questions: "asks", rows: "left-rows" }[kind] ?? kind] ?? kind} (${list.length})`),
         el("ul", { class: "feed" }, ...list.map(letter))));
       holder.replaceChildren(...(parts.length ? parts : [el("p", {}, say("inbox-empty"))]));
     } catch (failure) {
@@ -1198,11 +1247,34 @@ function desk(root) {
   }
   function letter(entry) {
     const pool = state.pools.find((known) => known.pool === entry.pool);
+    if (entry.errors) return leftRows(entry, pool);
     const id = entry.game_id ?? entry.game?.split(":").at(-1);
     const link = id && entry.pool ? el("a", { href: `/${entry.pool}/games/${entry.club ?? state.club}/${id}/` }, id) : id ?? "";
     const told = entry.name ? `${entry.name}: ${(entry.players ?? []).join(", ")}` : (entry.players ?? []).map(nameOf).join(", ");
     const texts = [told, entry.reason, translated(entry.code, entry.message), entry.detail, ...(entry.warnings ?? []).map((warning) => translated(warning.code, warning.message))].filter(Boolean);
     return el("li", {}, el("b", {}, pool?.name ?? entry.pool ?? ""), " ", link, ...texts.map((text) => el("p", {}, text)));
+  }
+
+  function leftRows({ filename, at, bad, errors, import_id: id }, pool) {
+    const day = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: pool?.time_zone }).format(new Date(at));
+    const mend = async () => {
+      try {
+        const { report, bad_rows_url: apart } = (await call("GET", `/v1/imports/${id}`)).body;
+        const csv = report.bad_rows_csv ?? (apart && await fetch(apart).then((reply) => reply.text()));
+        if (!csv) return;
+        $("#pool").value = pool.pool;
+        choosePool();
+        location.hash = "many";
+        takeUp(new Blob([csv]), filename);
+        await look();
+      } catch (failure) {
+        alarm(reason(failure));
+      }
+    };
+    return el("li", {}, el("b", {}, pool?.name ?? ""), " ", el("span", { dir: "auto" }, filename), " ", el("span", { class: "when" }, day),
+      bad ? el("p", {}, say("left-count", { count: bad })) : null,
+      ...errors.map((error) => el("p", {}, error.row ? `${say("row", { row: error.row })}: ` : "", translated(error.code, error.message))),
+      id && bad && pool ? el("p", {}, el("button", { type: "button", class: "quiet", on: { click: mend } }, say("mend"))) : null);
   }
 
   // -- the beginning
