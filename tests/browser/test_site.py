@@ -95,6 +95,23 @@ def test_no_page_scrolls_sideways_on_a_phone(page: Any, site_url: str, address: 
     assert wide == []
 
 
+@pytest.mark.parametrize("width", [760, 1000, 1248, 1280])
+def test_every_table_stays_in_its_frame(page: Any, site_url: str, site_folder: Path, width: int) -> None:
+    """Beside a column the list is narrow: its columns must not run over the frame."""
+    page.set_viewport_size({"width": width, "height": 800})
+    wide = []
+    for language in ("", "de/", "fr/", "it/"):
+        for pool in ("schieber", "spades", "duels"):
+            if not (site_folder / language / pool / "index.html").exists():
+                continue
+            page.goto(f"{site_url}/{language}{pool}/")
+            if page.evaluate("""[...document.querySelectorAll('.list')].some(list =>
+                [...list.querySelectorAll('td,th')].some(cell =>
+                    cell.getBoundingClientRect().right > list.getBoundingClientRect().right + 0.5))"""):
+                wide.append((language, pool))
+    assert wide == []
+
+
 @pytest.mark.parametrize("width", [320, 375])
 def test_names_longer_than_a_line_do_not_widen_a_page(
     page: Any, long_site_url: str, long_site_folder: Path, width: int
