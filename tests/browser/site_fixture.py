@@ -15,6 +15,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -440,6 +441,8 @@ class World:
         for number, (at, snap) in enumerate(self.snapshots):
             month = month_of(at - 1, ZONE)
             lines = self.standings(snap, previous, sparks=False)
+            if pool.system == "bridier":
+                lines[-3:] = [replace(line, place=None, apart="new") for line in lines[-3:]]
             moved = sorted(
                 (Mover(x.player, x.name, x.previous, (x.rating, x.index)) for x in lines if x.previous),
                 key=lambda m: -abs(m.after[0] - m.before[0]),

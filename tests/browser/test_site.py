@@ -20,6 +20,7 @@ KINDS = {
     "game-pair": "/duels/games/bern/g0179/",
     "game-spades": "/spades/games/bern/g0200/",
     "month": "/schieber/lists/2026-10/",
+    "month-pair": "/duels/lists/2026-10/",
     "lists": "/schieber/lists/",
     "club": "/schieber/clubs/bern/",
     "tournament": "/schieber/tournaments/herbst/",
