@@ -29,7 +29,7 @@ from shared.ledger.order import utc_month
 from shared.ratings.base import MICROSECONDS
 from shared.store import keys, ledger, people, pools, rated
 from shared.store.table import BATCH_WRITE_ITEMS, Item, Put, Table, from_wire, to_wire
-from shared.usecases import closing, compact
+from shared.usecases import closing, compact, erasure
 from shared.usecases.context import Context
 from shared.usecases.pools import republish
 
@@ -120,6 +120,14 @@ class S3Prefix:
         """All objects below the prefix, by their names in it."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=self.prefix)
         return sorted(e["Key"].removeprefix(self.prefix) for page in pages for e in page.get("Contents", []))
+
+
+def erased(ctx: Context, source: Place) -> set[str]:
+    """Server-made ids of all who were erased, as the stack's data bucket and the bucket of a copy know them."""
+    known = {key for key, _ in ctx.data.list(erasure.ERASED)}
+    if isinstance(source, S3Prefix):
+        known |= {erasure.ERASED + name for name in S3Prefix(source.client, source.bucket, erasure.ERASED).names()}
+    return {key.removeprefix(erasure.ERASED) for key in known}
 
 
 def place(text: str, s3: Callable[[], Any]) -> Place:
@@ -321,6 +329,8 @@ class Restored:
     hashes: dict[str, str] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)
     """State hashes as the backup has them; a pool where results waited to be rated has none."""
+    erased: list[str] = field(default_factory=list)
+    """Server-made ids of those who were erased after the backup was made, and are erased again."""
 
     @property
     def differing(self) -> list[str]:
@@ -375,6 +385,7 @@ def restore(ctx: Context, source: Place, *, anyway: bool = False, workers: int =
     for name in names:
         _put_file(ctx.table, gzip.decompress(source.read(name)).splitlines(), seen, result, workers)
     ctx.table.batch_write(puts=seen.last)
+    result.erased = erasure.again(ctx, erased(ctx, source))
     result.items += len(seen.last)
     result.events = seen.events
     if not expected:  # DynamoDB's own export is of one instant, so its cursors tell

@@ -105,9 +105,8 @@ def run_restore(options: argparse.Namespace) -> int:
         wanted = restored.expected.get(pool)
         told = "not known before" if wanted is None else "as before" if wanted == found else f"was {wanted}"
         print(f"  {pool}: {found} ({told})")
-    print(
-        "All pages are asked for and appear in the next minutes. Erase again whom you erased since the backup was made."
-    )
+    print(f"{len(restored.erased)} who were erased since the backup was made are erased again.")
+    print("All pages are asked for and appear in the next minutes.")
     return 1 if restored.differing else 0
 
 

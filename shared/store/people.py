@@ -196,7 +196,11 @@ def erasure(old: Person, pseudonym: str, others: Iterable[str]) -> list[Operatio
     )
     return [
         Put(_person_item(new), "#version = :known", {"known": old.version}),
-        Put({"pk": pk, "sk": sk, "sid": old.sid, "erased": True, "same_as": sorted(others)}, ABSENT),
+        Put(
+            {"pk": pk, "sk": sk, "sid": old.sid, "erased": True, "same_as": sorted(others)},
+            f"{ABSENT} OR #sid = :sid",  # it is there when a restore has brought the person back
+            {"sid": old.sid},
+        ),
         Delete(keys.handle(old.handle)),
         *(Delete(_roster_key(club, old)) for club in old.clubs),
     ]

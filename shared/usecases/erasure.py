@@ -16,6 +16,7 @@ import msgspec
 
 from shared.ledger.events import Event, decode, encode, event_id
 from shared.problems import forbidden, not_found
+from shared.ratings.base import MICROSECONDS
 from shared.store import keys, ledger, merges, people, pools
 from shared.store.people import Person, search_name
 from shared.store.pools import Pool
@@ -35,6 +36,10 @@ SHORTEST_WORD = 3
 GAMES_AT_ONCE = 100
 REPORTS = "reports/"
 """Reports of imports in the data bucket."""
+ERASED = "erased/"
+"""One object for each erased record, named after its server-made id: after a restore they are erased once more."""
+LONGEST_REQUEST = 60 * MICROSECONDS
+"""After so long a request that orders an erasure has emptied the records, or has died and never will."""
 
 
 def erase(ctx: Context, handle: str, club: str, *, admin: bool) -> Answer:
@@ -55,6 +60,32 @@ def erase(ctx: Context, handle: str, club: str, *, admin: bool) -> Answer:
         if _empty(ctx, living, names):
             return answer
     raise Busy("erasure")
+
+
+def again(ctx: Context, sids: Iterable[str]) -> list[str]:
+    """Erase these records once more, where a restore brought them back as they were before.
+
+    Args:
+        sids: server-made ids, as the objects below ``erased/`` name them; unknown ones are passed over.
+
+    Returns:
+        ids of those that had come back.
+    """
+    _, found = merges.load(ctx.table)
+    aliases, left = merges.aliases(found), set(sids)
+    done: list[str] = []
+    while left:
+        group = left & set(merges.group(aliases, min(left)))
+        left -= group
+        for _ in range(ATTEMPTS):
+            records = list(people.persons(ctx.table, sorted(group)).values())
+            living = [p for p in records if not p.erased]
+            if not living or _empty(ctx, living, _pseudonyms(ctx, records)):
+                break
+        else:
+            raise Busy("erasure")
+        done += [p.sid for p in living]
+    return sorted(done)
 
 
 def _records(ctx: Context, handle: str) -> list[Person]:
@@ -140,8 +171,18 @@ class Traces:
         return pattern.sub(self.pseudonym, text)
 
 
-def clean(ctx: Context, pool: Pool, event: Event) -> None:
-    """Remove what names an erased person from a pool, and have all of its pages made anew."""
+def clean(ctx: Context, pool: Pool, event: Event) -> bool:
+    """Remove what names an erased person from a pool, and have all of its pages made anew.
+
+    An order that was written before the records were emptied waits for that; when its request died in between, nobody
+    was erased, and it is over.
+
+    Returns:
+        whether the order is over.
+    """
+    person = people.persons(ctx.table, [event.player]).get(event.player)
+    if person is None or not person.erased:
+        return event.accepted_at + LONGEST_REQUEST < ctx.clock()
     traces = Traces(event.value["handle"], event.value["name"], event.value["pseudonym"])
     ctx.table.batch_write(deletes=[keys.door(traces.handle, pool.id)])
     own = _games(ctx, pool, event.player)
@@ -151,9 +192,11 @@ def clean(ctx: Context, pool: Pool, event: Event) -> None:
     _clean_changelog(ctx, pool, traces, event.player)
     if event.value["reports"]:
         _drop_reports(ctx, traces)
+        ctx.data.put(ERASED + event.player, b"", "application/octet-stream")
     entry = {"pk": keys.outbox(pool.id), "sk": f"{ctx.clock():016x}-{ctx.token(TOKEN)}", "all": True}
     ctx.table.write(Put(entry))
     wake.ask(ctx, pool.id)
+    return True
 
 
 def _games(ctx: Context, pool: Pool, sid: str) -> dict[tuple[str, str], bool]:

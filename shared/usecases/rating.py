@@ -218,10 +218,9 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied, *, chores: 
         cursor = replace(cursor, removing=False)
     waiting = ledger.read_inbox(ctx.table, pool_id, INBOX_LIMIT)
     events = [e for e in waiting if e.id not in removed]
-    erasures = [e for e in events if e.kind == "erase" and chores]
-    for ordered in erasures:
-        erasure.clean(ctx, pool, ordered)
-        ctx.table.write(ledger.removal(pool_id, ordered))
+    cleaned = [e for e in events if e.kind == "erase" and chores and erasure.clean(ctx, pool, e)]
+    for order_done in cleaned:
+        ctx.table.write(ledger.removal(pool_id, order_done))
     events = [e for e in events if e.kind != "erase"]
     # What was stored on the word of a preview comes first, and alone: what was previewed is what happens.
     previewed = [e for e in events if e.ahead]
@@ -234,7 +233,7 @@ def _one_pass(ctx: Context, pool_id: str, now: int, result: Applied, *, chores: 
         events, due = [e for e in events if e.id in begun.events], begun.due
     closing_due = cursor.closed_until is None or due > cursor.closed_until
     if not events and not closing_due:
-        return bool(erasures)
+        return bool(cleaned)
     if any(e.kind == "rules" and e.number > pool.version for e in events):
         raise Overtaken  # the rules changed after the pool was read
     more = rest or len(waiting) >= INBOX_LIMIT

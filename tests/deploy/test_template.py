@@ -221,6 +221,10 @@ def test_a_copy_of_the_table_is_written_every_week_and_no_function_touches_it() 
             if actions(statement) != ["s3:ListBucket"]:
                 assert "exports" not in json.dumps(statement)
                 assert "${DataBucket.Arn}/*" not in json.dumps(statement)
+            if "erased" in json.dumps(statement):
+                assert (actions(statement), name) in (
+                    (["s3:PutObject"], f) for f in ("RaterFunction", "ClosingFunction")
+                )
     rules = {rule["Id"]: rule for rule in properties("DataBucket")["LifecycleConfiguration"]["Rules"]}
     kept = rules["exports-live-as-long-as-point-in-time-recovery"]
     assert kept["Prefix"] == "exports/"

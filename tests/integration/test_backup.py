@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from local import backup
 from local.inprocess import System
 from shared.store import keys, rated
+from shared.store.bucket import Bucket
 from shared.store.table import Table
 from shared.usecases import bootstrap
 from shared.usecases.pools import republish
@@ -105,14 +107,16 @@ def pages(system: System) -> dict[str, bytes]:
     return {key: (system.object(key) or (b"", ""))[0] for key in listed}
 
 
-def wipe(system: System) -> None:
-    """Lose the table's content and the private bucket's."""
+def wipe(system: System, *, keep: str | None = None) -> None:
+    """Lose the table's content and the private bucket's, but for what lies below a prefix."""
     name = system.names["Table"]
     while found := system.dynamodb.scan(TableName=name, ProjectionExpression="pk, sk")["Items"]:
         for item in found:
             system.dynamodb.delete_item(TableName=name, Key=item)
     listed = system.s3.list_objects_v2(Bucket=system.names["DataBucket"]).get("Contents", [])
     for entry in listed:
+        if keep is not None and entry["Key"].startswith(keep):
+            continue
         system.s3.delete_object(Bucket=system.names["DataBucket"], Key=entry["Key"])
 
 
@@ -329,6 +333,54 @@ def test_only_what_can_be_made_again_is_left_out(emulated_system: System, tmp_pa
 def test_bytes_survive(tmp_path: Path) -> None:
     wire = {"pk": {"S": "a"}, "x": {"M": {"l": {"L": [{"B": b"\x00\xff"}, {"NULL": True}]}}}, "n": {"N": "1"}}
     assert backup._wire_of(backup._line(wire)) == wire
+
+
+def test_who_was_erased_since_the_copy_does_not_come_back(emulated_system: System, tmp_path: Path) -> None:
+    system = emulated_system
+    key = season(system)
+    note = {"game_id": "told", "finished_at": "2026-11-25T20:00:00Z", "note": "Emil was late"}
+    result = {"players": ["anna", "beat"], "winner": "anna"}
+    assert system.request("POST", "/v1/pools/duels/games", json={**note, "result": result}, key=key).status == 201
+    assert system.request("PUT", "/v1/players/emile", json={"name": "Emil"}, key=key).status == 201
+    assert system.admin("POST", "/v1/players/emile/merge", {"into": "emil"}).status == 202
+    assert system.request("PUT", "/v1/players/fred", json={"name": "Fred"}, key=key).status == 201
+    system.settle()
+    export(system, backup.Folder(tmp_path))
+    assert system.request("DELETE", "/v1/players/emil", key=key).status == 202
+    assert system.request("PUT", "/v1/players/later", json={"name": "Later"}, key=key).status == 201
+    assert system.request("DELETE", "/v1/players/later", key=key).status == 202  # the copy does not know of them
+    system.settle()
+    gone = [key for key, _ in bootstrap.context().data.list("erased/")]
+    assert len(gone) == 3
+    hashes = {pool: system.request("GET", f"/v1/pools/{pool}").body["state_hash"] for pool in POOLS}
+
+    wipe(system, keep="erased/")
+    restored = backup.restore(bootstrap.context(), backup.Folder(tmp_path), workers=1)
+    assert restored.differing == []
+    assert len(restored.erased) == 2
+    system.settle()
+    assert [system.request("GET", f"/v1/players/{who}").status for who in ("emil", "emile", "fred")] == [404, 404, 200]
+    assert system.admin("GET", "/v1/pools/duels/games/bern:told").body["note"] == ""
+    assert not [key for key, body in pages(system).items() if b"Emil" in body]
+    assert {pool: system.request("GET", f"/v1/pools/{pool}").body["state_hash"] for pool in POOLS} == hashes
+    again = backup.restore(bootstrap.context(), backup.Folder(tmp_path), anyway=True, workers=1)
+    assert len(again.erased) == 2, "what was put once more is erased once more"
+
+
+def test_a_copy_beside_which_the_erased_are_named(emulated_system: System) -> None:
+    """Into a new stack, whose own bucket knows nothing: the old stack's names them beside its exports."""
+    system = emulated_system
+    key = season(system)
+    old = system.names["DataBucket"]
+    system.s3.create_bucket(Bucket="new", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    export(system, backup.place(f"s3://{old}/exports", lambda: system.s3))
+    assert system.request("DELETE", "/v1/players/emil", key=key).status == 202
+    system.settle()
+    wipe(system, keep="e")
+    ctx = replace(bootstrap.context(), data=Bucket(system.s3, "new"))
+    restored = backup.restore(ctx, backup.place(f"s3://{old}/exports", lambda: system.s3), workers=1)
+    assert (restored.differing, len(restored.erased)) == ([], 1)
+    assert system.request("GET", "/v1/players/emil").status == 404
 
 
 def test_an_erasure_under_way_is_carried_out_after_the_restore(emulated_system: System, tmp_path: Path) -> None:

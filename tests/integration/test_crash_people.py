@@ -101,6 +101,51 @@ def test_an_erasure_that_died_is_completed(at_once: int) -> None:
             assert {pool: ladder.cursor(pool).hash for pool in POOLS} == hashes
 
 
+def test_an_erasure_that_died_and_is_never_repeated_takes_nothing_away() -> None:
+    """With more pools than a transaction holds, some are ordered to clean up before anybody is erased."""
+
+    def act(ladder: Ladder) -> None:
+        erasure.erase(ladder.ctx, "x", "bern", admin=False)
+
+    count = 0
+    with mock.patch.object(erasure, "POOLS_AT_ONCE", 1):
+        for ladder, where in crashes(clubs, act):
+            if people.find(ladder.ctx.table, "x") is None:
+                continue
+            before = naming(ladder)
+            for pool in POOLS:
+                ladder.rate(pool)  # as the orders wake the rater
+            ladder.now += erasure.LONGEST_REQUEST + 1
+            for pool in POOLS:
+                ladder.rate(pool)  # as the sweep does
+            assert naming(ladder) == before, where
+            assert not [pk for pk, _ in ladder.items() if pk.startswith("INBOX#")]
+            assert not list(ladder.ctx.data.list(erasure.ERASED))
+            count += 1
+    assert count >= 2
+
+
+def test_an_order_waits_for_a_request_that_is_still_running() -> None:
+    """The rater is woken by an order before the records are emptied."""
+    ladder = clubs()
+
+    def rate_at_once(name: str, _: Any) -> None:
+        if name == "put_item":
+            ladder.calls.after = None
+            ladder.rate("q")
+            ladder.rate("r")
+
+    with mock.patch.object(erasure, "POOLS_AT_ONCE", 1):
+        ladder.calls.after = rate_at_once
+        erasure.erase(ladder.ctx, "x", "bern", admin=False)
+    assert [pk for pk, _ in ladder.items() if pk.startswith(("INBOX#q", "INBOX#r"))]
+    for pool in POOLS:
+        ladder.rate(pool)
+    assert naming(ladder) == []
+    assert not [pk for pk, _ in ladder.items() if pk.startswith("INBOX#")]
+    assert [key for key, _ in ladder.ctx.data.list(erasure.ERASED)] == ["erased/sid-x"]
+
+
 def test_cleaning_up_that_died_is_done_by_the_next_wake_up() -> None:
     def scene() -> Ladder:
         ladder = clubs()
