@@ -48,16 +48,18 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
 """Bodies that would be taken from the owner. What is not here is sent without one."""
 OF_ONESELF = {"/v1/key"}
 """Routes that speak of the sender alone."""
+FOR_ALL = {"/v1/pools/{pool}/games", "/v1/pools/{pool}/imports", "/v1/pools/{pool}/uploads"}
+"""Routes by which any club sends what then is its own, in a pool that is open to all."""
 
 
 def _named(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
-def _path(route: Route) -> str:
+def _path(route: Route, **other: str) -> str:
     missing = set(re.findall(r"{(\w+)}", route.path)) - PARTS.keys()
     assert not missing, f"say in PARTS what of bern's {missing} stands for"
-    return re.sub(r"{(\w+)}", lambda part: PARTS[part[1]], route.path)
+    return re.sub(r"{(\w+)}", lambda part: (PARTS | other)[part[1]], route.path)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +68,12 @@ def api() -> Iterator[Api]:
     with running_api() as running:
         bern = running.club("bern")
         assert running.admin("PUT", "/v1/pools/duels", POOL).status == 201
+        assert running.admin("PUT", "/v1/pools/all", {**POOL, "clubs": None}).status == 201
         for player in ("anna", "beat"):
             assert running.call("PUT", f"/v1/players/{player}", {"name": player.title()}, bern).status == 201
         game = {"game_id": "g1", "finished_at": "2026-09-19", "result": RESULT}
-        assert running.call("POST", "/v1/pools/duels/games", game, bern).status == 201
+        for pool in ("duels", "all"):
+            assert running.call("POST", f"/v1/pools/{pool}/games", game, bern).status == 201
         PARTS["key_id"] = running.admin("GET", "/v1/clubs/bern/keys").body["keys"][0]["key_id"]
         upload = running.call("POST", "/v1/pools/duels/uploads", {"filename": "g.csv", "bytes": 2_000_000}, bern)
         assert upload.status == 201, upload.text
@@ -107,6 +111,33 @@ def test_another_clubs_key_changes_nothing(api: Api, basel: str, route: Route, a
     assert "Anna" not in reply.text
     assert contents(api) == before
     assert api.asked == asked
+
+
+@pytest.mark.parametrize("route", [r for r in GUARDED if "{pool}" in r.path and r.path not in FOR_ALL], ids=_named)
+def test_what_another_club_sent_is_safe_in_a_pool_that_is_open_to_all(api: Api, basel: str, route: Route) -> None:
+    """There the pool refuses nobody: the game, the player says no."""
+    before, asked = contents(api), list(api.asked)
+    body = BODIES.get((route.method, route.path))
+    reply = api.call(route.method, _path(route, pool="all"), body, basel, headers={"If-Match": '"1"'})
+    assert (reply.status, reply.body["code"]) == (403, "forbidden"), reply.text
+    assert contents(api) == before
+    assert api.asked == asked
+
+
+@pytest.mark.parametrize("path", sorted(FOR_ALL))
+def test_there_any_club_may_send(api: Api, basel: str, path: str) -> None:
+    """Else the test above could not fail. With a preview nothing is stored."""
+    body = BODIES.get(("POST", path))
+    reply = api.call(
+        "POST", path.replace("{pool}", "all"), body, basel, raw=None if body else b"date\n", preview="true"
+    )
+    assert reply.status in (200, 201, 422), reply.text
+
+
+def test_whoever_changes_anything_needs_a_key() -> None:
+    """A quote is the one request with a body that anybody may send: it only computes."""
+    free = {_named(r) for r in ROUTES if r.method != "GET" and r not in GUARDED}
+    assert free == {"POST /v1/pools/{pool}/quote"}
 
 
 @pytest.mark.parametrize("route", [r for r in GUARDED if r.access is not Access.ADMIN], ids=_named)
