@@ -74,6 +74,8 @@ class Gatherer:
         self._changes: dict[str, list[dict[str, Any]]] = {}
         self._rows_by_player: dict[str, list[Rated]] | None = None
         self._rows_by_game: dict[GameRef, list[Rated]] | None = None
+        self._figures: dict[int, tuple[PlayerState, Mapping[str, Any]]] = {}
+        """By the identity of a state, which is held here too, so that no other can come to have it."""
 
     @cached_property
     def club_names(self) -> dict[str, str]:
@@ -333,6 +335,15 @@ class Gatherer:
             found.append((kind, rest, name, record))
         return tuple(found)
 
+    def figures(self, state: PlayerState, settings: Settings | None = None) -> Mapping[str, Any]:
+        """A player's further figures; by the newest rules each state's are worked out once."""
+        if settings is not None:
+            return self.pool.system.figures(state, settings)
+        known = self._figures.get(id(state))
+        if known is None:
+            known = self._figures[id(state)] = (state, self.pool.system.figures(state, self.pool.settings))
+        return known[1]
+
     def standing(self, row: ListRow, settings: Settings | None = None) -> views.Standing:
         """A line of the list. ``settings``: those it stands by; the newest when left out."""
         state = row.state
@@ -347,7 +358,7 @@ class Gatherer:
             drawn=state.drawn,
             lost=state.lost,
             last_played=state.last_played,
-            figures=self.pool.system.figures(state, settings or self.pool.settings),
+            figures=self.figures(state, settings),
             previous_place=row.previous_place,
             previous=row.previous,
             inactive=row.variant == "inactive",

@@ -673,7 +673,8 @@ class _Publication:
         """The lines of a page of a list, and those next to it on either side."""
         first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
         begin = max(first - 1, 0)
-        found = [replace(self.gather.standing(row), place=place) for row, place in placed[begin : last + 1]]
+        lines = [(self.gather.standing(row), place) for row, place in placed[begin : last + 1]]
+        found = [line if line.place == place else replace(line, place=place) for line, place in lines]
         before = found.pop(0) if first else None
         after = found.pop() if len(found) > site.PAGE_SIZE else None
         return found, (before, after)
@@ -683,8 +684,7 @@ class _Publication:
         found = inventory.of_variant(rows, variant)
         if variant in inventory.VARIANTS:
             return [(row, row.place) for row in found]
-        settings = self.pool.settings
-        figures = {row.sid: self.pool.system.figures(row.state, settings).get(variant) for row in found}
+        figures = {row.sid: self.gather.figures(row.state).get(variant) for row in found}
         known = [(row, figure) for row in found if (figure := figures[row.sid]) is not None]
         known.sort(key=lambda entry: -entry[1])
         unknown: list[tuple[ListRow, int | None]] = [(row, None) for row in found if figures[row.sid] is None]

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, pass_context
@@ -111,9 +111,26 @@ def _environment(language: str) -> Environment:
     )
     environment.policies["ext.i18n.trimmed"] = True
     environment.install_gettext_callables(text.gettext, text.ngettext, newstyle=True)  # type: ignore[attr-defined]
+    environment.globals["gettext"] = _remembered(cast("Callable[..., Any]", environment.globals["gettext"]))
     environment.globals.update(words=text, asset=asset, iso=iso, who=_who)
     environment.filters.update(xml=_xml)
     return environment
+
+
+def _remembered(gettext: Callable[..., Any]) -> Callable[..., Any]:
+    """Texts without names or numbers in them are made once: a list has some of them in every line."""
+    known: dict[str, Any] = {}
+
+    @pass_context
+    def remembering(context: Context, message: str, /, **variables: Any) -> Any:
+        if variables:
+            return gettext(context, message, **variables)
+        found = known.get(message)
+        if found is None:
+            found = known[message] = gettext(context, message)
+        return found
+
+    return remembering
 
 
 def _xml(text: str) -> Markup:
