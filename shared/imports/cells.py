@@ -46,7 +46,7 @@ _MONTH_WORDS = (
 )
 _MONTHS: Mapping[str, int] = {word: n for n, words in enumerate(_MONTH_WORDS, 1) for word in words.split()}
 
-_DAY_WORD = re.compile(r"(\d{1,2})\.?[ \-/.]?([^\W\d_]{3,10})\.?(?:[ \-/.]{1,2}(\d{4}|\d{2}))?")
+_DAY_WORD = re.compile(r"(\d{1,2})(?:er|°|º)?\.?[ \-/.]?([^\W\d_]{3,10})\.?(?:[ \-/.]{1,2}(\d{4}|\d{2}))?")
 """``03. Feb``, ``3-Feb``, ``03. Februar 2025``."""
 _WORD_DAY = re.compile(r"([^\W\d_]{3,10})\.?[ \-/.](\d{1,4})(?:,? (\d{4}))?")
 """``Feb 03``, ``Feb-25``, ``Feb 3, 2025``."""
@@ -160,15 +160,28 @@ class Day(NamedTuple):
 _DAY = re.compile(r"(\d{1,4})([./\-])(\d{1,2})\2(\d{1,4})(?:(?:T|,? +)(.{1,40}))?")
 _BASIC = re.compile(r"(\d{4})(\d{2})(\d{2})")
 _AFTER_POINT = re.compile(r"\. +")
+_WEEKDAY_WORDS = (
+    "mo di mi do fr sa so montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag",
+    "mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday sunday",
+    "lun mer jeu ven sam dim lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "gio sab dom lunedi martedi mercoledi giovedi venerdi sabato domenica",
+)
+_WEEKDAYS = frozenset(word for words in _WEEKDAY_WORDS for word in words.split())
+"""Before a day, as Excel's long dates have them. Not ``mar``, which is also March."""
+_FIRST_WORD = re.compile(r"([^\W\d_]{2,10})[.,]{0,2} +(?=\S)")
 
 
 def read_day(text: str) -> Day:
-    """The day a cell of a date column names: ISO, ``d.m.yyyy``, ``d/m/yyyy``, two-digit years, month names.
+    """The day a cell of a date column names: ISO, ``d.m.yyyy``, ``d/m/yyyy``, two-digit years, month names, weekdays.
 
     Raises:
         Problem: ``date``, ``date-without-year``, ``date-serial``, ``buddhist-year``, ``year``, ``excel-error``.
     """
-    text = _AFTER_POINT.sub(".", text[:100])
+    text = text[:100]
+    word = _FIRST_WORD.match(text)
+    if word and search_key(word[1]) in _WEEKDAYS:
+        text = text[word.end() :]
+    text = _AFTER_POINT.sub(".", text)
     match = _DAY.fullmatch(text)
     if match is None:
         return _odd_day(text)

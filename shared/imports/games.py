@@ -28,7 +28,7 @@ from shared.imports.cells import (
     whole,
 )
 from shared.imports.errors import CellError, ImportFileError, refuse
-from shared.imports.headings import COMMON, LAYOUTS, REASON, Layout, column_of, known
+from shared.imports.headings import COMMON, LAYOUTS, REASON, RESULT, Layout, column_of, known
 from shared.imports.table import HEADING_WITHIN, MAX_ROWS, Notice, Table, TableRow, too_many_rows
 from shared.imports.text import match_key, search_key
 
@@ -180,8 +180,10 @@ def _columns(table: Table, heading: int, layout: Layout) -> tuple[dict[str, int]
     errors: list[CellError] = []
     row = table.rows[heading]
     wanted = set(layout.columns)
+    named = [column_of(text) if text else None for text in row.cells]
+    says_winner = ("winner",) in layout.needs and "winner" not in named
     for index, text in enumerate(row.cells):
-        column = column_of(text) if text else None
+        column = "winner" if named[index] == RESULT and says_winner else named[index]
         if column == REASON or not text:
             continue
         if column is None or column not in wanted:

@@ -16,6 +16,8 @@ COLUMNS = (
 )  # fmt: skip
 """Every column an import knows, by its name in the API."""
 
+RESULT = "result"
+"""A heading that means the winner where a winner is all there is to say; elsewhere a score, and not read."""
 REASON = "reason"
 """The column of ``bad_rows_csv``; read over without a word."""
 
@@ -61,6 +63,7 @@ _PLAIN: Mapping[str, str] = {
     "blanc giocatore1 giocatorea giocatrice1 bianco",
     "player2": "player2 playerb playertwo black spieler2 spielerb spielerin2 schwarz joueur2 joueurb joueuse2 noirs "
     "noir giocatore2 giocatoreb giocatrice2 nero",
+    RESULT: "result ergebnis resultat risultato esito",
     REASON: "reason grund motif motivo",
 }
 _TEAM_WORDS = ("team", "mannschaft", "paar", "equipe", "paire", "squadra", "coppia", "t")

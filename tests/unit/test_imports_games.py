@@ -204,6 +204,34 @@ def test_days(text, day):
     assert (found, reading.questions) == ([day], ())
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Sonntag, 1. März 2026", "So 01.03.2026", "Sunday, March 1, 2026", "Sun Mar 1 2026", "dimanche 1er mars 2026",
+     "dim. 1 mars 2026", "domenica 1 marzo 2026", "domenica 1º marzo 2026", "dom 01-03-26"],
+)  # fmt: skip
+def test_long_days_of_a_spreadsheet(text):
+    assert days(text, answers={"date-order": "dmy"})[1] == ["2026-03-01"]
+
+
+def test_a_word_before_a_day_is_a_weekday_or_an_error():
+    for text in ("Abend 01.03.2026", "So", "So 03. Feb", "So So 01.03.2026"):
+        reading, found = days(text)
+        assert found == [None]
+        assert reading.rows[0].errors
+
+
+@pytest.mark.parametrize("heading", ["Result", "Ergebnis", "Resultat", "Résultat", "Risultato"])
+def test_a_result_is_the_winner_where_nothing_else_can_be_said(heading):
+    line = f"date;player1;player2;{heading}\n2026-03-01;anna;beat;0-1"
+    assert read_games(read_table(line.encode()), "bridier", ZONE).games[0]["result"]["winner"] == "beat"
+    head = "date;team1_player1;team1_player2;team2_player1;team2_player2;striche1;striche2"
+    reading = read_games(read_table(f"{head};{heading}\n2026-03-01;a;b;c;d;3;1;3:1".encode()), "jass", ZONE)
+    assert (len(reading.games), reading.ignored_columns) == (1, (heading,))
+    both = f"date;player1;player2;{heading};Sieger\n2026-03-01;anna;beat;21:7;1"
+    reading = read_games(read_table(both.encode()), "bridier", ZONE)
+    assert (reading.games[0]["result"]["winner"], reading.ignored_columns) == ("anna", (heading,))
+
+
 def test_the_order_is_asked_once_and_never_guessed():
     reading, found = days("03/04/2026", "05/06/2026", "2026-01-01", "02/02/2026")
     assert found == [None, None, "2026-01-01", "2026-02-02"]
