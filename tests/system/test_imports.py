@@ -64,6 +64,14 @@ def test_an_upload_becomes_games_each_once(served: ServedProcess) -> None:
     assert (pool["games"], pool["held"], pool["pending"]) == (GAMES, 0, 0)
 
 
+def test_the_desk_may_send_a_file_to_where_the_form_says(served: ServedProcess) -> None:
+    key = _club(served, "desk-file")
+    form = served.request("POST", "/v1/pools/desk-file/uploads", json={"filename": "a.csv", "bytes": 9}, key=key).body
+    policy = urllib3.request("GET", f"{served.url}/desk/").headers["content-security-policy"]
+    allowed = next(part for part in policy.split(";") if part.strip().startswith("connect-src")).split()
+    assert form["url"].rpartition("/")[0] in allowed
+
+
 def test_strict_stores_nothing_of_a_file_with_one_bad_row(served: ServedProcess) -> None:
     key = _club(served, "strict")
     failed = _upload(served, key, "strict", _file(60, last="3.5"))
