@@ -8,7 +8,9 @@ all again; every object is compared with what is there before it is written.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -99,12 +101,14 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
     if pool is None:
         return None
     run, after_crash = _begin(ctx, pool_id)
+    publication = _Publication(ctx, pool, run, after_crash=after_crash)
     try:
         wake.answered(ctx, pool_id)
-        return _Publication(ctx, pool, run, after_crash=after_crash).publish()
+        return publication.publish()
     except rated_store.StaleView:
         raise Overtaken(pool_id) from None
     finally:
+        publication.close()
         _end(ctx, pool_id, run)
 
 
@@ -184,6 +188,8 @@ class _Publication:
         self.since_renewal = 0
         self.present: dict[str, str] | None = None
         self.kept: set[str] = set()
+        self._threads: ThreadPoolExecutor | None = None
+        self._sending: deque[Future[int | None]] = deque()
         self._newest: tuple[views.GameLine, ...] | None = None
         self.ledger_left = False
         """The pool moved while its ledger was read: what is published of it stays."""
@@ -601,17 +607,22 @@ class _Publication:
         cursor: Cursor,
         fresh_month: bool,
         whole: bool,
-    ) -> Iterator[views.Page]:
-        """All pages of this run in the order in which they go up."""
-        yield from self._detail_pages(new, dirty)
-        yield from self._month_pages(new)
-        yield from self._label_pages(new, old, dirty)
-        yield from self._list_pages(new, old, dirty, fresh_month)
+    ) -> Iterator[views.Page | None]:
+        """All pages of this run in the order in which they go up. None: those before are there before those behind."""
+        for stage in (
+            self._game_pages(new, dirty),
+            self._player_pages(new, dirty),
+            self._month_pages(new),
+            self._label_pages(new, old, dirty),
+            self._list_pages(new, old, dirty, fresh_month),
+        ):
+            yield from stage
+            yield None
         # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
         new.whole_at = new.published_at if whole else min(new.whole_at, new.published_at - 1)
         yield from self._section_pages(new, dirty, cursor, whole)
 
-    def _detail_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
+    def _game_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
         if dirty.everything:
             dirty.games |= self.gather.every_game()
         for ref, page in self.gather.game_pages(sorted(dirty.games)):
@@ -620,6 +631,8 @@ class _Publication:
                 new.loose.pop(game_page_id(ref), None)
             else:
                 yield from site.game_pages(self.site, self.view, page)
+
+    def _player_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
         month = new.months[-1].month if new.months else None
         if new.closed_until is not None:
             day = calendar.day_of(new.closed_until, self.pool.time_zone)
@@ -834,35 +847,68 @@ class _Publication:
     def _write_stubs(self, new: PublishedList, old: PublishedList | None) -> None:
         """Pages link to each other in circles, so new ones are there first and have their content afterwards."""
         for path in sorted(self._new_pages(new, old)):
-            there = path in self.present if self.present is not None else self.ctx.site.etag(path) is not None
-            if not there:
-                self._put_early(site.stub_page(self.site, self.view, path))
+            if self._etag(path) is None:
+                self._send(site.stub_page(self.site, self.view, path))
         if old is None:
             # Linked from every page, and known only after all of them.
             for page in (*site.feed_pages(self.site, self.view, ()), data.standings_csv(self.view, ())):
-                self._put_early(page)
+                self._send(page)
+        self._all_sent()
 
-    def _put_early(self, page: views.Page) -> None:
-        self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
-        self.result.written += 1
+    def _etag(self, path: str) -> str | None:
+        """What stands there now."""
+        return self.present.get(path) if self.present is not None else self.ctx.site.etag(path)
 
-    def _write(self, pages: Iterable[views.Page]) -> None:
+    def _write(self, pages: Iterable[views.Page | None]) -> None:
         _renew(self.ctx, self.pool.id, self.run)
         for page in pages:
-            self._put(page)
+            if page is None:
+                self._all_sent()
+            else:
+                self._put(page)
+        self._all_sent()
 
-    def _put(self, page: views.Page, cache: str = CACHE_PAGES) -> None:
+    def _put(self, page: views.Page) -> None:
         """Write an object unless the same stands there already."""
         if page.path in self.kept:
             raise RuntimeError(f"{page.path} was built twice")
         self.kept.add(page.path)
         self.result.built += 1
-        there = self.present.get(page.path) if self.present is not None else self.ctx.site.etag(page.path)
-        if there == etag(page.body):
+        self._send(page)
+
+    def _send(self, page: views.Page) -> None:
+        """Have an object written by one of the threads; where there is one only, at once."""
+        if self.ctx.uploads_at_once == 1:
+            self._sent(self._upload(page))
             return
-        self.ctx.site.put(page.path, page.body, page.content_type, cache)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.ctx.uploads_at_once)
+        self._sending.append(self._threads.submit(self._upload, page))
+        while len(self._sending) > 2 * self.ctx.uploads_at_once:
+            self._sent(self._sending.popleft().result())
+
+    def _all_sent(self) -> None:
+        """Wait until everything built so far is there."""
+        while self._sending:
+            self._sent(self._sending.popleft().result())
+
+    def close(self) -> None:
+        """Begin no more uploads, and wait for those that run: nothing may be written once the lease is given back."""
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    def _upload(self, page: views.Page) -> int | None:
+        """Write an object; its size, or None where the same stands already. Touches nothing of the run's own."""
+        if self._etag(page.path) == etag(page.body):
+            return None
+        self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
+        return len(page.body)
+
+    def _sent(self, size: int | None) -> None:
+        if size is None:
+            return
         self.result.written += 1
-        self.result.bytes += len(page.body)
+        self.result.bytes += size
         self.since_renewal += 1
         if self.since_renewal >= RENEW_EVERY:
             self.since_renewal = 0
@@ -904,6 +950,7 @@ class _Publication:
         for page in site_pages(ctx, self.site):
             self._put_shared(page)
         self._put(data.publication_json(self.view, new.pages))
+        self._all_sent()
         self._remove(new, old)
         published.save(ctx, pool.id, new)
         ctx.table.write(

@@ -21,6 +21,8 @@ CONNECT_SECONDS = 2
 READ_SECONDS = 5
 """A call that takes longer than this is tried again: DynamoDB answers in milliseconds."""
 CLIENT_ATTEMPTS = 3
+UPLOADS_AT_ONCE = 16
+"""An object takes S3 some 30 ms, and two questions: one after another, 100,000 players would take hours."""
 LONGEST_DELAY = 900
 """SQS holds a message back for at most so many seconds."""
 
@@ -57,6 +59,7 @@ def _client(service: str) -> Any:
             config=Config(
                 connect_timeout=CONNECT_SECONDS,
                 read_timeout=READ_SECONDS,
+                max_pool_connections=2 * UPLOADS_AT_ONCE,
                 retries={"mode": "standard", "total_max_attempts": CLIENT_ATTEMPTS},
                 s3={"addressing_style": "virtual"},  # so that forms for uploads name the bucket's own host and region
             ),
@@ -95,6 +98,7 @@ def build(settings: Settings) -> Context:
         data=Bucket(cast("Any", storage), settings.data_bucket),
         site=Bucket(cast("Any", storage), settings.site_bucket),
         ask_to_publish=lambda pool, delay: publish({"pool": pool}, delay),
+        uploads_at_once=UPLOADS_AT_ONCE,
         publish_delay=settings.publish_delay_seconds,
         report_failure=report_failure,
         limits=Limits(settings.key_requests_per_minute, settings.pool_requests_per_minute),

@@ -43,6 +43,8 @@ class Context:
     token: Callable[[int], str] = random_token
     ask_to_publish: Callable[[str, int], None] = _nobody_listens
     """Wake the publisher for a pool after a delay in seconds."""
+    uploads_at_once: int = 1
+    """Pages that a publication sends at a time; 1: in the order in which they are built."""
     publish_delay: int = 60
     """Seconds for which a pool's changes are gathered before its pages are written."""
     report_failure: Callable[[str, str], None] = _nobody_listens

@@ -158,6 +158,29 @@ def test_a_crash_of_the_first_publication_leaves_no_broken_link(ladder: Ladder, 
     assert {*bucket.objects} - {key for key in bucket.objects if key.startswith("assets/")} == whole
 
 
+def test_many_uploads_at_a_time_leave_the_same_site_and_no_broken_link(ladder: Ladder, bucket: MemoryBucket) -> None:
+    one_by_one = told(bucket.objects)
+    ladder.ctx = replace(ladder.ctx, uploads_at_once=16)
+    for last in (3, 40, 80, 10_000):
+        bucket.objects.clear()
+        ladder.ctx.data.delete([published.list_key("p"), "published/p/summary"])
+        publisher.publish_site(ladder.ctx)
+        bucket.calls.after = _killed_at(last)
+        if last < 10_000:
+            with pytest.raises(Killed):
+                publisher.publish(ladder.ctx, "p")
+            there = dict(bucket.objects)
+            ladder.now += publisher.LEASE + 1
+            assert there == bucket.objects, "nothing is sent behind its back"
+        else:
+            done = publisher.publish(ladder.ctx, "p")
+            assert done is not None
+            assert done.written > len(one_by_one) - 20
+        assert sorted(links(bucket.objects)) == [], f"after upload {last}"
+    assets = {key for key in bucket.objects if key.startswith("assets/")}
+    assert {key: body for key, body in told(bucket.objects).items() if key not in assets} == one_by_one
+
+
 def _killed_at(number: int) -> Any:
     count = itertools.count(1)
 
