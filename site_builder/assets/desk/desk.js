@@ -103,8 +103,9 @@ function desk(root) {
 
   // -- the API
   class Failure extends Error {
-    constructor(status, problem) {
+    constructor(status, problem, retryAfter) {
       super(problem?.detail ?? "");
+      this.retryAfter = retryAfter === null || retryAfter === undefined ? null : Number(retryAfter);
       this.status = status;
       this.problem = problem ?? {};
     }
@@ -121,8 +122,20 @@ function desk(root) {
       throw new Failure(0);
     }
     const answer = await reply.json().catch(() => null);
-    if (!reply.ok) throw new Failure(reply.status, answer);
+    if (!reply.ok) throw new Failure(reply.status, answer, reply.headers.get("Retry-After"));
     return { status: reply.status, body: answer };
+  }
+  const PATIENCE = 20;
+  /** What may be asked any number of times, until the service is less busy. */
+  async function patiently(work) {
+    for (let asked = 1; ; asked += 1) {
+      try {
+        return await work();
+      } catch (failure) {
+        if (![429, 503].includes(failure.status) || asked === PATIENCE) throw failure;
+        await pause(1000 * Math.min(failure.retryAfter ?? 3, 10));
+      }
+    }
   }
   function reason(failure) {
     if (!(failure instanceof Failure)) return say("failed");
@@ -965,7 +978,8 @@ function desk(root) {
     progress(say("reading"));
     try {
       if (body.size <= 1e6) {
-        const { status, body: answer } = await call("POST", `/v1/pools/${state.pool.pool}/imports`, { body, query: options, headers: { "Content-Type": "application/octet-stream" } });
+        const file = { body, query: options, headers: { "Content-Type": "application/octet-stream" } };
+        const { status, body: answer } = await patiently(() => call("POST", `/v1/pools/${state.pool.pool}/imports`, file));
         return status === 202 ? await waitFor(answer.import_id) : answer;
       }
       progress(say("uploading"));
@@ -990,7 +1004,6 @@ function desk(root) {
       request.send(data);
     });
   }
-  const PATIENCE = 20;
   /** The report of an import that goes on by itself: it outlives a line that is down, and a busy service. */
   async function waitFor(id) {
     for (let step = 0, failed = 0; ; step += 1) {
@@ -1007,6 +1020,7 @@ function desk(root) {
   }
   const look = () => whileBusy(fileForm, lookNow);
   async function lookNow() {
+    alarm("");
     try {
       const report = await send({ preview: "true" });
       if (report.rows === 0 && report.errors.length) return unreadable(report.errors, report.sheets);
@@ -1126,7 +1140,7 @@ function desk(root) {
           (value) => { answer(base(same[0].key), value); changed(); }));
       }
     }
-    for (const question of report.questions.slice(0, 200)) parts.push(asked(question, changed));
+    for (const question of report.questions.slice(0, 30)) parts.push(asked(question, changed));
     return el("fieldset", { class: "card asks" }, el("legend", {}, say("questions")), ...parts);
   }
   function asked(question, changed) {
@@ -1175,7 +1189,7 @@ function desk(root) {
           if (!column.heading && !row.cells[index]) return null;
           const error = column.name && wrong.get(column.name);
           const id = `r${row.row}-${index}`;
-          const input = el("input", { value: row.cells[index] ?? "", readonly: !report.complete, "aria-invalid": error ? "true" : null, "aria-describedby": error ? id : null, on: { input: () => {
+          const input = el("input", { value: row.cells[index] ?? "", readonly: !report.complete, "aria-invalid": error ? "true" : null, "aria-describedby": error ? id : null, on: { keydown: (event) => { if (event.key === "Enter" && many.mended) look(); }, input: () => {
             while (row.cells.length <= index) row.cells.push("");
             row.cells[index] = input.value;
             many.mended = true;
@@ -1226,6 +1240,7 @@ function desk(root) {
     const rest = el("p", {}, say("left", { count: format(done.bad, 0) }), " ", address ? el("a", { href: address, download: "rows.csv" }, say("download")) : "");
     if (done.bad_rows_csv) {
       takeUp(new Blob([done.bad_rows_csv]), many.filename);
+      box.replaceChildren();
       await lookNow();
     }
     box.prepend(told, rest);
