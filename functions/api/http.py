@@ -290,7 +290,8 @@ def event_body(event: Mapping[str, Any]) -> bytes:
 
 
 def _too_large() -> Problem:
-    return Problem(413, "too-large", f"A body has at most {MAXIMUM_BODY:,} bytes; send larger files as uploads.")
+    detail = f"A body has at most {MAXIMUM_BODY:,} bytes; send larger files as uploads."
+    return Problem(413, "too-large", detail, (), {"limit": MAXIMUM_BODY})
 
 
 def tidy_path(path: str) -> str:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from shared.imports.text import search_key
+from shared.ledger.calendar import BUDDHIST
 
 MAX_SCORE = 1_000_000
 FIRST_YEAR, LAST_YEAR = 1800, 2399
-BUDDHIST = range(2400, 2701)
-"""Years refused with a hint: the Buddhist calendar counts 543 years more."""
 PIVOT = 70
 """Two-digit years: 70 to 99 are 1970 to 1999, 00 to 69 are 2000 to 2069."""
 ORDERS = ("dmy", "mdy", "ymd")

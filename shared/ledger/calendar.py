@@ -11,6 +11,8 @@ from shared.ledger.order import to_datetime, to_instant
 
 DAY = 86_400_000_000
 """Microseconds of a day without a change of clocks."""
+BUDDHIST = range(2400, 2701)
+"""Years refused with a hint: the Buddhist calendar counts 543 years more."""
 
 
 @cache

@@ -12,10 +12,11 @@ import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from shared.fields import bad_fields, mentions
+from shared.ledger import calendar
 from shared.ledger.events import Event, What, event_id
 from shared.ledger.explain import changes_of, translate_players
 from shared.ledger.fold import Rated
-from shared.ledger.order import instant_of, iso, order
+from shared.ledger.order import instant_of, iso, order, to_datetime
 from shared.ledger.rules import in_force
 from shared.problems import BadField, Problem, invalid, not_found
 from shared.ratings.base import (
@@ -241,7 +242,7 @@ def _times(ctx: Context, pool: Pool, draft: GameDraft, errors: list[BadField]) -
     limit = ctx.clock() + FUTURE
     for name, at in (("started_at", draft.started_at), ("finished_at", finished)):
         if at is not None and at > limit:
-            errors.append(BadField(name, "in-the-future", "This lies more than 10 minutes in the future."))
+            errors.append(to_come(name, at))
     if finished is not None and finished < started:
         errors.append(BadField("finished_at", "before-start", "The game finished before it started."))
         return None
@@ -1018,6 +1019,14 @@ def void(
     )
 
 
+def to_come(field: str, at: int) -> BadField:
+    """The refusal of an instant that is still to come; with a hint where it is a year of the Buddhist calendar."""
+    hint, year = "", to_datetime(at).year
+    if year in calendar.BUDDHIST:
+        hint = f" Year {year} looks like the Buddhist calendar; here it would be {year - 543}."
+    return BadField(field, "in-the-future", "This lies more than 10 minutes in the future." + hint)
+
+
 def _open_game(ctx: Context, pool: Pool, ref: GameRef) -> tuple[Stored, dict[str, str], Settings]:
     stored = load(ctx, pool, ref)
     if stored.game.finished_at is not None or stored.game.void:
@@ -1033,7 +1042,7 @@ def quit(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int
     stored, name, _ = _open_game(ctx, pool, ref)
     game, system = stored.game, pool.system
     if at > ctx.clock() + FUTURE:
-        raise invalid([BadField("at", "in-the-future", "This lies more than 10 minutes in the future.")])
+        raise invalid([to_come("at", at)])
     handles = system.translate(game.content, lambda s: name.get(s, s))
     try:
         quitted = system.with_quit(handles, player.lower(), at, game.started_at)  # type: ignore[attr-defined]

@@ -108,7 +108,7 @@ def test_body_must_be_an_object(closed: Api, body: object) -> None:
 def test_too_large(closed: Api) -> None:
     raw = json.dumps({"name": "x" * 1_000_001}).encode()
     reply = closed.admin("PUT", "/v1/clubs/bern", raw=raw)
-    assert (reply.status, reply.body["code"]) == (413, "too-large")
+    assert (reply.status, reply.body["code"], reply.body["limit"]) == (413, "too-large", 1_000_000)
     just = json.dumps({"name": "x" * 999_980}).encode()
     assert closed.admin("PUT", "/v1/clubs/bern", raw=just).status == 422
 

@@ -76,6 +76,9 @@ def test_every_wrong_field_at_once(ladder: Ladder) -> None:
         "result.striche[0]",
         "result.teams[0][1]",
     ]
+    body |= {"finished_at": "2569-05-01T12:00:00Z"}
+    answer = ladder.post("/v1/pools/p/games", body, status=422)
+    assert answer["errors"][0]["message"].endswith("Buddhist calendar; here it would be 2026.")
     body |= {"finished_at": "yesterday", "register": [{"id": "who"}]}
     found = [name for name, _ in fields(ladder.post("/v1/pools/p/games", body, status=422))]
     assert found == ["finished_at", "register[0].name", "result.striche[0]"], "who was meant cannot be told"
