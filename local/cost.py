@@ -152,6 +152,11 @@ def _sections(entry: Mapping[str, Any]) -> int:
     return max(1, math.ceil(size_of(entry["Item"]) / SECTION)) if "Item" in entry else 1
 
 
+def waiting(calls: Mapping[str, float]) -> float:
+    """Seconds in which a function waits for the answers of these calls, one after another."""
+    return sum(count * LATENCY[operation.partition(".")[0]] for operation, count in calls.items())
+
+
 class Counting(System):
     """The system in this process, which counts what its functions use."""
 
@@ -180,14 +185,13 @@ class Counting(System):
     def invoke(self, function: str, event: Any) -> Any:
         """Call a function, and count."""
         use = self.used.setdefault(function, Use())
-        calls, began = sum(use.calls.values()), time.process_time()
+        waited, began = waiting(use.calls), time.process_time()
         try:
             return super().invoke(function, event)
         finally:
             use.units["Lambda requests"] += 1
             use.units["Log GB"] += LOG_BYTES / 1e9
-            waited = (sum(use.calls.values()) - calls) * LATENCY["dynamodb"]
-            seconds = time.process_time() - began + waited
+            seconds = time.process_time() - began + waiting(use.calls) - waited
             use.units["Lambda GB-seconds (arm64)"] += seconds * MEMORY_GB.get(function, 2.0)
             if function == "ApiFunction":
                 use.units["API requests"] += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from local import cost
+from local import cost, template
 from local.cost import Counting, Use
 from local.emulator import Emulator
 
@@ -55,6 +55,16 @@ def test_what_is_free_costs_nothing_and_the_dearest_comes_first() -> None:
     assert found["SQS requests"] == 0
     assert found["Alarm metrics"] == pytest.approx(0.20)
     assert next(iter(found)) == "DynamoDB write units"
+
+
+def test_a_call_to_a_bucket_takes_longer_than_one_to_the_table() -> None:
+    assert cost.waiting({"dynamodb.Query": 10, "s3.PutObject": 2, "sqs.SendMessage": 1}) == pytest.approx(0.13)
+
+
+def test_alarms_are_priced_as_the_template_has_them() -> None:
+    alarms = template.of_type(template.read(), "AWS::CloudWatch::Alarm").values()
+    watched = sum(len([m for m in a["Properties"].get("Metrics", [0]) if m == 0 or "MetricStat" in m]) for a in alarms)
+    assert watched == cost.ALARM_METRICS
 
 
 def test_differences_and_multiples() -> None:
