@@ -17,6 +17,8 @@ from local.template import Resolver
 Need = tuple[str, str]
 """(action, resource) that a call needs."""
 ACCOUNT = "000000000000"
+EVERY = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["*"]}}
+"""The one condition that a grant may have here, when it has none."""
 _TRANSACTED = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
 _OBJECTS = {
     "GetObject": "GetObject",
@@ -50,7 +52,10 @@ def granted(template: Mapping[str, Any], function: str, values: Mapping[str, Any
             for action in [actions] if isinstance(actions, str) else actions:
                 if not action.startswith("logs:"):
                     resources = resolve({"of": statement["Resource"]})["of"]
-                    found.setdefault(action, []).extend([resources] if isinstance(resources, str) else resources)
+                    partitions = statement.get("Condition", EVERY)["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+                    for resource in [resources] if isinstance(resources, str) else resources:
+                        behind = [f"/{p}" for p in partitions] if action.startswith("dynamodb:") else [""]
+                        found.setdefault(action, []).extend(resource + part for part in behind)
     return found
 
 
@@ -60,12 +65,17 @@ def needs(service: str, operation: str, params: Mapping[str, Any], region: str) 
         case "dynamodb", "TransactWriteItems":
             for entry in params["TransactItems"]:
                 ((kind, what),) = entry.items()
-                yield f"dynamodb:{_TRANSACTED[kind]}", table_arn(region, what["TableName"])
-        case "dynamodb", "BatchGetItem" | "BatchWriteItem":
-            for name in params["RequestItems"]:
-                yield f"dynamodb:{operation}", table_arn(region, name)
+                yield f"dynamodb:{_TRANSACTED[kind]}", table_arn(region, what["TableName"]) + _leading(what)
+        case "dynamodb", "BatchGetItem":
+            for name, asked in params["RequestItems"].items():
+                for key in asked["Keys"]:
+                    yield f"dynamodb:{operation}", table_arn(region, name) + _leading({"Key": key})
+        case "dynamodb", "BatchWriteItem":
+            for name, requests in params["RequestItems"].items():
+                for request in requests:
+                    yield f"dynamodb:{operation}", table_arn(region, name) + _leading(*request.values())
         case "dynamodb", _:
-            yield f"dynamodb:{operation}", table_arn(region, params.get("TableName", ""))
+            yield f"dynamodb:{operation}", table_arn(region, params.get("TableName", "")) + _leading(params)
         case "s3", "ListObjectsV2":
             yield "s3:ListBucket", f"arn:aws:s3:::{params['Bucket']}"
         case "s3", "DeleteObjects":
@@ -77,6 +87,12 @@ def needs(service: str, operation: str, params: Mapping[str, Any], region: str) 
             yield f"sqs:{operation}", queue_arn(region, params.get("QueueUrl", ""))
         case _:
             yield f"{service}:{operation}", ""
+
+
+def _leading(what: Mapping[str, Any]) -> str:
+    """The partition that a call touches, behind the ARN."""
+    item = what.get("Item") or what.get("Key") or {"pk": what.get("ExpressionAttributeValues", {}).get(":pk", {})}
+    return "/" + str(item["pk"].get("S", ""))
 
 
 def check(grants: Mapping[str, list[str]], wanted: Iterator[Need], operation: str) -> None:

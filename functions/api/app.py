@@ -28,7 +28,7 @@ JSON = "application/json"
 PROBLEM = "application/problem+json"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS")
 ALLOWED_HEADERS = "Authorization, Content-Type, If-Match, Idempotency-Key"
-EXPOSED_HEADERS = "ETag, Retry-After, X-Request-Id"
+EXPOSED_HEADERS = "ETag, Location, Retry-After, X-Request-Id"
 
 app = APIGatewayHttpResolver()
 log = Logger(service="api")

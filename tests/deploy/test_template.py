@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from functions.api import app
+from functions.api.routing import ROUTES
 from local import package, template
 from shared.settings import Settings
 
@@ -167,11 +169,42 @@ GRANTS = {
     },
     "PublisherFunction": {
         "logs": {"CreateLogStream", "PutLogEvents"},
-        "dynamodb": ITEMS,
+        "dynamodb": READS | {"UpdateItem", "BatchWriteItem"},
         "s3": {"GetObject", "PutObject", "DeleteObject", "ListBucket"},
         "sqs": {"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes", "SendMessage"},
     },
 }
+WRITES = {
+    "ApiFunction": {"Put": {"uploads", "reports", "checkpoints"}, "Delete": {"checkpoints"}},
+    "RaterFunction": {"Put": {"checkpoints", "erased"}, "Delete": {"checkpoints", "reports"}},
+    "ClosingFunction": {
+        "Put": {"checkpoints", "segments", "frozen", "erased"},
+        "Delete": {"checkpoints", "reports"},
+    },
+    "ImporterFunction": {"Put": {"reports", "checkpoints"}, "Delete": {"checkpoints"}},
+    "PublisherFunction": {"Put": {"published"}},
+}
+"""Prefixes of the data bucket."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_writes_what_it_makes_in_the_data_bucket_and_nothing_else(name: str) -> None:
+    found: dict[str, set[str]] = {}
+    for statement in statements(name):
+        places = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+        for action in actions(statement):
+            kind = action.removeprefix("s3:").removesuffix("Object")
+            texts = [str(place.get("Fn::Sub", "")) for place in places if kind in ("Put", "Delete")]
+            prefixes = {text.split("/")[1] for text in texts if text.startswith("${DataBucket.Arn}/")}
+            if prefixes:
+                found.setdefault(kind, set()).update(prefixes)
+    assert found == WRITES[name]
+
+
+def test_the_publisher_can_change_no_result_no_person_and_no_key() -> None:
+    conditions = [(name, s["Condition"]) for name in FUNCTIONS for s in statements(name) if "Condition" in s]
+    partitions = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["POOL#*", "OUTBOX#*"]}}
+    assert conditions == [("PublisherFunction", partitions)]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -213,6 +246,7 @@ def test_a_copy_of_the_table_is_written_every_week_and_no_function_touches_it() 
     assert granted == {
         "dynamodb:ExportTableToPointInTime": {"Fn::GetAtt": ["Table", "Arn"]},
         "s3:PutObject": {"Fn::Sub": "${DataBucket.Arn}/exports/*"},
+        "s3:PutObjectAcl": {"Fn::Sub": "${DataBucket.Arn}/exports/*"},
         "s3:AbortMultipartUpload": {"Fn::Sub": "${DataBucket.Arn}/exports/*"},
         "sqs:SendMessage": {"Fn::GetAtt": ["DeadLetters", "Arn"]},
     }
@@ -314,6 +348,14 @@ def test_only_embedded_pages_may_be_framed() -> None:
     behaviours = properties("Distribution")["DistributionConfig"]["CacheBehaviors"]
     framed = [b["PathPattern"] for b in behaviours if target(b["ResponseHeadersPolicyId"]) == "EmbedHeaders"]
     assert framed == ["/embed/*"]
+
+
+def test_the_gateway_and_the_function_tell_browsers_the_same() -> None:
+    """In the cloud the gateway answers for the site's origin; on one machine the function does."""
+    cors = properties("HttpApi")["CorsConfiguration"]
+    assert set(cors["ExposeHeaders"]) == {h.lower() for h in app.EXPOSED_HEADERS.split(", ")}
+    assert set(cors["AllowHeaders"]) == {h.lower() for h in app.ALLOWED_HEADERS.split(", ")}
+    assert set(cors["AllowMethods"]) == {route.method for route in ROUTES}
 
 
 def test_error_pages_cannot_touch_the_api() -> None:

@@ -67,17 +67,20 @@ def test_what_waits_may_be_rated_inside_a_request(asking: tuple[System, str, Any
 
 
 def test_a_call_without_a_grant_is_refused() -> None:
-    own = {"s3:GetObject": ["arn:aws:s3:::b/uploads/*"], "dynamodb:PutItem": [grants.table_arn("r", "t")]}
+    own = {"s3:GetObject": ["arn:aws:s3:::b/uploads/*"], "dynamodb:PutItem": [grants.table_arn("r", "t") + "/POOL#*"]}
+    pool = {"pk": {"S": "POOL#p"}}
     allowed: list[tuple[str, str, dict[str, Any], bool]] = [
         ("s3", "GetObject", {"Bucket": "b", "Key": "uploads/x"}, True),
         ("s3", "HeadObject", {"Bucket": "b", "Key": "uploads/x"}, True),
         ("s3", "GetObject", {"Bucket": "b", "Key": "exports/x"}, False),
         ("s3", "ListObjectsV2", {"Bucket": "b"}, False),
         ("s3", "DeleteObjects", {"Bucket": "b", "Delete": {"Objects": [{"Key": "uploads/x"}]}}, False),
-        ("dynamodb", "PutItem", {"TableName": "t"}, True),
-        ("dynamodb", "PutItem", {"TableName": "another"}, False),
-        ("dynamodb", "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": "t"}}]}, True),
-        ("dynamodb", "TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": "t"}}]}, False),
+        ("dynamodb", "PutItem", {"TableName": "t", "Item": pool}, True),
+        ("dynamodb", "PutItem", {"TableName": "t", "Item": {"pk": {"S": "KEY#x"}}}, False),
+        ("dynamodb", "PutItem", {"TableName": "another", "Item": pool}, False),
+        ("dynamodb", "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": "t", "Item": pool}}]}, True),
+        ("dynamodb", "TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": "t", "Key": pool}}]}, False),
+        ("dynamodb", "BatchWriteItem", {"RequestItems": {"t": [{"PutRequest": {"Item": pool}}]}}, False),
         ("dynamodb", "Scan", {"TableName": "t"}, False),
         ("sqs", "SendMessage", {"QueueUrl": "https://sqs/0/q"}, False),
         ("events", "PutEvents", {}, False),
