@@ -34,6 +34,7 @@ _THROTTLES = {
     "ThrottlingException",
     "RequestLimitExceeded",
     "TransactionInProgressException",
+    "TransactionConflictException",  # of a plain write, while a transaction holds the item
     "InternalServerError",
     "ServiceUnavailable",
 }

@@ -18,7 +18,7 @@ from local.inprocess import System, stream_event
 from shared.problems import Problem
 from shared.store import keys, ledger
 from shared.store import table as table_module
-from shared.store.table import Busy, Check, ConditionFailed, Put, Table
+from shared.store.table import Busy, Check, ConditionFailed, Delete, Put, Table, Update
 from shared.usecases import access, bootstrap, games, merging, previews, rating, reading
 from shared.usecases.drafts import GameDraft
 from site_builder import publisher
@@ -370,6 +370,21 @@ def test_conflicts_and_throttling_are_tried_again(error: ClientError, impatient:
     with pytest.raises(Busy):
         stubborn.transact([one("1"), one("2")])
     assert stubborn.get("1", "a") is None
+
+
+@pytest.mark.parametrize("code", ["TransactionConflictException", "ThrottlingException"])
+def test_a_plain_write_that_meets_a_transaction_is_tried_again(code: str, impatient: list[int]) -> None:
+    """No emulator says so: DynamoDB refuses a write of an item that somebody else's transaction is about to write."""
+    put = one("1")
+    change = Update(("1", "a"), "SET #x = :x", {"x": 1})
+    writes = {"put_item": put, "update_item": change, "delete_item": Delete(("1", "a"))}
+    memory_table = MemoryTable()
+    for name, operation in writes.items():
+        client = Refusing(memory_table, name, [failing(code)] * 3)
+        Table(client, "t").write(operation)  # type: ignore[arg-type]
+        with pytest.raises(Busy):
+            Table(Refusing(memory_table, name, [failing(code)] * 1000), "t").write(operation)  # type: ignore[arg-type]
+    assert len(impatient) == 3 * (3 + table_module.ATTEMPTS)
 
 
 def test_a_lost_answer_is_asked_for_again_under_the_same_token(impatient: list[int]) -> None:
