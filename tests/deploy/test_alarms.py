@@ -110,6 +110,8 @@ def test_the_dashboard_shows_what_exists() -> None:
     body = json.loads(re.sub(r"\$\{([^}]+)\}", r"\1", text))
     metrics = [m for w in body["widgets"] for m in w["properties"]["metrics"]]
     assert len(metrics) <= 50  # as many as a free dashboard has
+    functions = template.of_type(DOCUMENT, "AWS::Serverless::Function")
+    assert {m[3] for m in metrics if m[:2] == ["AWS/Lambda", "Errors"]} == set(functions)
     own = {m[1] for m in metrics if m[0].startswith("Clubladder/")}
     sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "functions").glob("*/app.py"))
     for name in own | {m["MetricName"] for _, m in METRICS if "Clubladder" in json.dumps(m["Namespace"])}:
