@@ -27,6 +27,10 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "publisher": ("functions/__init__.py", "functions/publisher", "shared", "site_builder"),
 }
 
+# What the template declares: its runtime and architecture, on Amazon Linux 2023.
+PYTHON_VERSION = "3.13"
+PLATFORM = "aarch64-manylinux_2_28"
+
 EPOCH = 315619200  # 1980-01-02: the earliest day every zip reader and time zone can say
 _SKIPPED_DIRECTORIES = {"__pycache__", "tests", "test", ".pytest_cache", ".mypy_cache", ".ruff_cache", "bin"}
 _SKIPPED_SUFFIXES = {".pyc", ".pyo", ".pyi", ".pyx", ".pxd", ".c", ".h"}
@@ -133,8 +137,8 @@ def main() -> None:
     parser.add_argument("name", choices=sorted(CONTENTS))
     parser.add_argument("target", type=Path)
     parser.add_argument("--uv", default="uv")
-    parser.add_argument("--python-version", default="3.13")
-    parser.add_argument("--platform", default="aarch64-manylinux_2_28")
+    parser.add_argument("--python-version", default=PYTHON_VERSION)
+    parser.add_argument("--platform", default=PLATFORM)
     options = parser.parse_args()
     build(options.name, options.target, uv=options.uv, python_version=options.python_version, platform=options.platform)
 

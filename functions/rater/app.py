@@ -31,7 +31,7 @@ def handler(event: Mapping[str, Any], invocation: object) -> dict[str, Any]:
 def rate(ctx: Context, pool: str) -> None:
     """Bring one pool up to date; an unexpected error becomes a dead letter and an alarm.
 
-    A busy table is none: what was not done waits for the next wake-up, and its age is watched.
+    A busy table or bucket is none: what was not done waits for the next wake-up, and its age is watched.
     """
     try:
         applied = rating.apply(ctx, pool)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local import package
+from local import package, template
 from local.deploy import CACHE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,11 @@ def tree(directory: Path) -> dict[str, tuple[str, int, int]]:
 def test_a_package_is_small_and_built_for_the_cloud_and_reproducible(tmp_path: Path) -> None:
     for number in (1, 2):
         package.build(
-            "publisher", tmp_path / str(number), uv=UV, python_version="3.13", platform="aarch64-manylinux_2_28"
+            "publisher",
+            tmp_path / str(number),
+            uv=UV,
+            python_version=package.PYTHON_VERSION,
+            platform=package.PLATFORM,
         )
         package.zip_directory(tmp_path / str(number), tmp_path / f"{number}.zip")
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
@@ -44,6 +48,13 @@ def test_a_package_is_small_and_built_for_the_cloud_and_reproducible(tmp_path: P
     assert libraries
     assert all("aarch64" in name or "abi3" in name for name in libraries)
     assert not list((tmp_path / "1").rglob("*.pyc"))
+
+
+def test_packages_are_built_for_what_the_template_declares() -> None:
+    function = template.read()["Globals"]["Function"]
+    assert function["Runtime"] == f"python{package.PYTHON_VERSION}"
+    assert function["Architectures"] == ["arm64"]
+    assert package.PLATFORM.startswith("aarch64-")
 
 
 @pytest.mark.parametrize("name", package.CONTENTS)

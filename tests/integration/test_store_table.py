@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from local.inprocess import System
 from shared.ledger.events import Event, event_id
 from shared.store import keys, ledger
 from shared.store.bucket import Bucket
-from shared.store.table import ABSENT, PRESENT, Check, ConditionFailed, Delete, Put, Table, Update
+from shared.store.table import ABSENT, PRESENT, Busy, Check, ConditionFailed, Delete, Put, Table, Update
 from tests.integration.ladder import Ladder
 
 
@@ -178,3 +181,39 @@ def test_objects(bucket: Bucket) -> None:
     bucket.delete(["a/b", "a/none"])
     assert [key for key, _ in bucket.list("")] == ["a/c"]
     bucket.delete([])
+
+
+@pytest.mark.parametrize("code", ["SlowDown", "ServiceUnavailable", "503", None])
+def test_a_bucket_that_does_not_answer_is_busy(code: str | None) -> None:
+    """A request then is answered 503, not 500; and what is forbidden or missing stays what it is."""
+
+    class Silent:
+        def __getattr__(self, name: str) -> Any:
+            def call(*_: Any, **__: Any) -> Any:
+                if code is None:
+                    raise EndpointConnectionError(endpoint_url="https://s3")
+                raise ClientError({"Error": {"Code": code}}, name)  # type: ignore[typeddict-item]
+
+            return call
+
+    bucket = Bucket(Silent(), "b")  # type: ignore[arg-type]
+    for call in (
+        lambda: bucket.get("k"),
+        lambda: bucket.put("k", b"", "text/plain"),
+        lambda: bucket.etag("k"),
+        lambda: list(bucket.list("p")),
+        lambda: bucket.delete(["k"]),
+    ):
+        with pytest.raises(Busy):
+            call()
+
+
+def test_a_forbidden_object_is_not_taken_for_a_missing_one(system: System) -> None:
+    bucket = Bucket(system.s3, system.names["DataBucket"])
+    assert bucket.get("uploads/none") is bucket.etag("uploads/none") is None
+
+    def refuse(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject")
+
+    with mock.patch.object(bucket, "client", SimpleNamespace(get_object=refuse)), pytest.raises(ClientError):
+        bucket.get("uploads/none")
