@@ -471,6 +471,7 @@ def test_a_file_that_takes_longer_shows_its_progress(
         with page.expect_request(lambda request: "/v1/imports/" in request.url) as asked:
             page.locator(press).click()
         page.wait_for_selector("#progress:visible")
+        assert page.evaluate("document.querySelector('progress').getBoundingClientRect().top >= 0")
         assert importer.run(context(), asked.value.url.rpartition("/")[2], 0.0)
         page.wait_for_selector(shown)
     page.wait_for_selector("#report .note")

@@ -964,8 +964,10 @@ function desk(root) {
   }
   function progress(text, value) {
     const box = $("#progress");
+    const begins = box.hidden;
     box.hidden = text === null;
     if (text === null) return;
+    if (begins) box.scrollIntoView({ block: "nearest" }); // the button that was pressed may be far below
     $("span", box).textContent = text;
     const bar = $("progress", box);
     if (value === undefined) bar.removeAttribute("value");
