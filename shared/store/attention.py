@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from shared.store import keys
 from shared.store.imports import KEPT
-from shared.store.table import Delete, Item, Operation, Put, Table
+from shared.store.table import Delete, Item, Key, Operation, Put, Table
 
 WARNING = "warning#"
 ROWS = "rows#"
@@ -37,7 +38,9 @@ def left(pool: str, club: str, filename: str, told: Mapping[str, Any], now: int)
         now: instant.
     """
     pk, sk = _file(pool, club, filename)
-    return Put({"pk": pk, "sk": sk, "told": json.dumps(told), "at": now, "ttl": now // 1_000_000 + KEPT})
+    return Put(
+        {"pk": pk, "sk": sk, "told": json.dumps(told, ensure_ascii=False), "at": now, "ttl": now // 1_000_000 + KEPT}
+    )
 
 
 def taken(pool: str, club: str, filename: str) -> Delete:
@@ -49,6 +52,12 @@ def files(table: Table, club: str) -> list[dict[str, Any]]:
     """The club's files with rows that were not taken, the latest first."""
     found: list[Item] = sorted(table.query(keys.attention(club), begins=ROWS), key=lambda item: -int(item["at"]))
     return [json.loads(item["told"]) for item in found]
+
+
+def naming(table: Table, club: str, pattern: re.Pattern[bytes]) -> list[Key]:
+    """The keys of the club's files of which the lines name somebody."""
+    items = table.query(keys.attention(club), begins=ROWS)
+    return [(item["pk"], item["sk"]) for item in items if pattern.search(item["told"].encode())]
 
 
 def _file(pool: str, club: str, filename: str) -> tuple[str, str]:

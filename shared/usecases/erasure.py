@@ -17,7 +17,7 @@ import msgspec
 from shared.ledger.events import Event, decode, encode, event_id
 from shared.problems import forbidden, not_found
 from shared.ratings.base import MICROSECONDS
-from shared.store import keys, ledger, merges, people, pools
+from shared.store import attention, clubs, keys, ledger, merges, people, pools
 from shared.store.people import Person, search_name
 from shared.store.pools import Pool
 from shared.store.table import Busy, ConditionFailed, Item, Key, Operation, Put, Update
@@ -270,7 +270,7 @@ def _clean_changelog(ctx: Context, pool: Pool, traces: Traces, sid: str) -> None
 
 
 def _drop_reports(ctx: Context, traces: Traces) -> None:
-    """Reports of imports that name the person: they would go by themselves in a month."""
+    """Reports of imports that name the person, and what clubs' inboxes say of them: all would go in a month."""
     names = [w.encode() for w in {traces.name, traces.handle} if w]
     pattern = re.compile(rb"(?<![\w-])(?:" + b"|".join(re.escape(n) for n in names) + rb")(?![\w-])", re.IGNORECASE)
     gone = []
@@ -281,4 +281,5 @@ def _drop_reports(ctx: Context, traces: Traces) -> None:
     if gone:
         ctx.data.delete(gone)
     jobs = {key.removeprefix(REPORTS).partition(".")[0] for key in gone}
-    ctx.table.batch_write(deletes=[keys.import_job(job) for job in sorted(jobs)])
+    lines = [key for club in (*clubs.names(ctx.table), "admin") for key in attention.naming(ctx.table, club, pattern)]
+    ctx.table.batch_write(deletes=[*(keys.import_job(job) for job in sorted(jobs)), *lines])

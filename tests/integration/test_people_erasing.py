@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from local.inprocess import System
+from shared.store import attention
 from shared.store.table import from_wire
 from shared.usecases import bootstrap, erasure
 from tests.integration.people_fixture import Ladder, at, duel, fields
@@ -198,9 +199,14 @@ def test_reports_of_imports_that_name_the_person_go(ladder: Ladder) -> None:
         "reports/i1.json", b'{"registered": [{"player": "zora77", "name": "Zora Nightingale"}]}', "application/json"
     )
     data.put("reports/i2.json", b'{"registered": [{"player": "zora777", "name": "Zoran"}]}', "application/json")
+    table = bootstrap.context().table
+    for file, name in (("a.csv", "Zora Nightingale"), ("b.csv", "Zoran")):
+        told = {"filename": file, "errors": [{"message": f'"{name}" plays twice in this game.'}]}
+        table.write(attention.left("duels", "bern", file, told, 0))
     erase(ladder)
     ladder.rate()
     assert [key for key, _ in data.list("reports/")] == ["reports/i2.json"]
+    assert [line["filename"] for line in attention.files(table, "bern")] == ["b.csv"]
 
 
 def test_warnings_of_ours_name_the_pseudonym(ladder: Ladder) -> None:
