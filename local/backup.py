@@ -122,12 +122,16 @@ class S3Prefix:
         return sorted(e["Key"].removeprefix(self.prefix) for page in pages for e in page.get("Contents", []))
 
 
-def erased(ctx: Context, source: Place) -> set[str]:
-    """Server-made ids of all who were erased, as the stack's data bucket and the bucket of a copy know them."""
-    known = {key for key, _ in ctx.data.list(erasure.ERASED)}
+def _erased(ctx: Context, source: Place, told: Place | None) -> set[str]:
+    """Server-made ids of all who were erased, by the stack's data bucket, the bucket of a copy, and a list that was
+    named; from now on the stack's own bucket knows them all."""
+    own = {key.removeprefix(erasure.ERASED) for key, _ in ctx.data.list(erasure.ERASED)}
+    known = set(told.names()) if told is not None else set()
     if isinstance(source, S3Prefix):
-        known |= {erasure.ERASED + name for name in S3Prefix(source.client, source.bucket, erasure.ERASED).names()}
-    return {key.removeprefix(erasure.ERASED) for key in known}
+        known |= set(S3Prefix(source.client, source.bucket, erasure.ERASED).names())
+    for sid in sorted(known - own):
+        ctx.data.put(erasure.ERASED + sid, b"", "application/octet-stream")
+    return known | own
 
 
 def place(text: str, s3: Callable[[], Any]) -> Place:
@@ -366,13 +370,16 @@ class _Seen:
             self.until[pool] = max(self.until.get(pool, 0), until or 0)
 
 
-def restore(ctx: Context, source: Place, *, anyway: bool = False, workers: int = SEGMENTS) -> Restored:
+def restore(
+    ctx: Context, source: Place, *, anyway: bool = False, erased: Place | None = None, workers: int = SEGMENTS
+) -> Restored:
     """Fill an empty table from a backup, fold every pool's ledger, and ask for all pages.
 
     Args:
         ctx: the table to fill, the buckets beside it.
         source: a backup, or one export of DynamoDB's own.
         anyway: the table need not be empty (to go on with a restore that broke off).
+        erased: where another data bucket names those who were erased.
         workers: batches written side by side.
 
     Raises:
@@ -385,7 +392,7 @@ def restore(ctx: Context, source: Place, *, anyway: bool = False, workers: int =
     for name in names:
         _put_file(ctx.table, gzip.decompress(source.read(name)).splitlines(), seen, result, workers)
     ctx.table.batch_write(puts=seen.last)
-    result.erased = erasure.again(ctx, erased(ctx, source))
+    result.erased = erasure.again(ctx, _erased(ctx, source, erased))
     result.items += len(seen.last)
     result.events = seen.events
     if not expected:  # DynamoDB's own export is of one instant, so its cursors tell

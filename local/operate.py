@@ -99,7 +99,8 @@ def run_restore(options: argparse.Namespace) -> int:
     """Fill an empty table; 0 when every pool has the ratings it had."""
     stack = _stack(options)
     source = backup.place(options.source, lambda: stack.client("s3"))
-    restored = backup.restore(stack.context(), source, anyway=options.anyway)
+    erased = backup.place(options.erased, lambda: stack.client("s3")) if options.erased else None
+    restored = backup.restore(stack.context(), source, anyway=options.anyway, erased=erased)
     print(f"{restored.items:,} items, {sum(restored.events.values()):,} events")
     for pool, found in sorted(restored.hashes.items()):
         wanted = restored.expected.get(pool)
@@ -167,6 +168,12 @@ def add_commands(commands: Any) -> None:
     two.add_argument("--from", dest="source", required=True, metavar="PLACE", help="s3://bucket/prefix or a folder")
     two.add_argument(
         "--anyway", action="store_true", help="though the table is not empty: go on with a broken-off restore"
+    )
+    two.add_argument(
+        "--erased",
+        metavar="PLACE",
+        help="s3://old-data-bucket/erased: who is to be erased again, beside those whom the stack's own data bucket "
+        "and the bucket of the copy name",
     )
     two.set_defaults(run=guarded(run_restore))
 

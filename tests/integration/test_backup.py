@@ -367,7 +367,7 @@ def test_who_was_erased_since_the_copy_does_not_come_back(emulated_system: Syste
     assert len(again.erased) == 2, "what was put once more is erased once more"
 
 
-def test_a_copy_beside_which_the_erased_are_named(emulated_system: System) -> None:
+def test_a_copy_beside_which_the_erased_are_named(emulated_system: System, tmp_path: Path) -> None:
     """Into a new stack, whose own bucket knows nothing: the old stack's names them beside its exports."""
     system = emulated_system
     key = season(system)
@@ -376,11 +376,19 @@ def test_a_copy_beside_which_the_erased_are_named(emulated_system: System) -> No
     export(system, backup.place(f"s3://{old}/exports", lambda: system.s3))
     assert system.request("DELETE", "/v1/players/emil", key=key).status == 202
     system.settle()
-    wipe(system, keep="e")
+    copy = backup.Folder(tmp_path)
+    for name in backup.place(f"s3://{old}/exports", lambda: system.s3).names():
+        copy.write(name, system.s3.get_object(Bucket=old, Key=f"exports/{name}")["Body"].read())
     ctx = replace(bootstrap.context(), data=Bucket(system.s3, "new"))
-    restored = backup.restore(ctx, backup.place(f"s3://{old}/exports", lambda: system.s3), workers=1)
-    assert (restored.differing, len(restored.erased)) == ([], 1)
-    assert system.request("GET", "/v1/players/emil").status == 404
+    for source, erased in ((f"s3://{old}/exports", None), (str(tmp_path), f"s3://{old}/erased"), (str(tmp_path), None)):
+        if erased is not None:
+            ctx.data.delete([key for key, _ in ctx.data.list("erased/")])
+        wipe(system, keep="e")
+        told = backup.place(erased, lambda: system.s3) if erased else None
+        restored = backup.restore(ctx, backup.place(source, lambda: system.s3), erased=told, workers=1)
+        assert (restored.differing, len(restored.erased)) == ([], 1)
+        assert system.request("GET", "/v1/players/emil").status == 404
+        assert len(list(ctx.data.list("erased/"))) == 1, "from now on the new bucket knows it, too"
 
 
 def test_an_erasure_under_way_is_carried_out_after_the_restore(emulated_system: System, tmp_path: Path) -> None:
