@@ -153,7 +153,7 @@ def _sections(entry: Mapping[str, Any]) -> int:
 
 
 def waiting(calls: Mapping[str, float]) -> float:
-    """Seconds in which a function waits for the answers of these calls, one after another."""
+    """Seconds in which a function waits for the answers of these calls, as if one followed the other: at most."""
     return sum(count * LATENCY[operation.partition(".")[0]] for operation, count in calls.items())
 
 
