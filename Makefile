@@ -75,9 +75,9 @@ test -x $(1)/bin/python || $(PYTHON) -m venv $(2) $(1) 2>/dev/null || { \
 endef
 
 chromium:
-	@command -v chromium >/dev/null || { echo "installing chromium"; \
-	  { $(AS_ROOT) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium >/dev/null; } 2>/dev/null || \
-	  echo "Chromium could not be installed, so the browser tests will fail: apt-get install chromium"; }
+	@command -v chromium >/dev/null && command -v node >/dev/null || { echo "installing chromium and node"; \
+	  { $(AS_ROOT) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(AS_ROOT) apt-get install -y -qq --no-install-recommends chromium $$(command -v node >/dev/null || echo nodejs) >/dev/null; } 2>/dev/null || \
+	  echo "They could not be installed, so the browser tests will fail: apt-get install chromium nodejs"; }
 
 lock: ## resolve requirements/*.in anew
 	@cd requirements && for name in uv lambda dev emulator sam bench security; do \

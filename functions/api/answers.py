@@ -69,6 +69,18 @@ class Keys(Reply):
     keys: list[KeyLine]
 
 
+class GamesOfMonth(Reply):
+    """A club's rated games of a month."""
+
+    pool: str
+    club: str
+    month: str
+    games: int = Field(description="In this file.")
+    left_out: int = Field(description="Games that the columns cannot say, as more than two players in Bridier.")
+    csv: str = Field(description="With headings, in played order.")
+    next: str | None = Field(description="Cursor of the next page; null: this was the last.")
+
+
 class Attention(Reply):
     """What a club should look at, at most 200 of each."""
 

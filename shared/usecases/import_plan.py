@@ -33,6 +33,7 @@ from shared.store.table import BATCH_GET_ITEMS, Item, Key, Operation
 from shared.usecases import eligibility, games
 from shared.usecases.context import Context
 from shared.usecases.drafts import GameDraft
+from shared.usecases.exporting import cells_of
 from shared.usecases.games import Checked, Stored, Write
 from shared.usecases.import_names import Mention, Names, handle_items, resolve
 
@@ -354,19 +355,7 @@ class _Planner:
         return [c for c in self.reading.columns if c in self.players or c[:6] in ("winner", "strich", "points")]
 
     def _cells(self, stored: Stored, result: Content) -> dict[str, str]:
-        game = stored.game
-        told = {
-            "game_id": game.game_id,
-            "started_at": iso(game.started_at),
-            "group": game.group,
-            "tournament": game.tournament,
-            "round": game.round,
-            "note": stored.note,
-            "result": result,
-        }
-        if game.finished_at is None:
-            return {}
-        return game_cells(told, self.pool.system.name, self.zone) or {}
+        return cells_of(self.pool, stored, result, self.zone) or {}
 
     # -- games that look like another
     def _look_for_duplicates(self, new: Sequence[Planned]) -> None:

@@ -317,6 +317,33 @@ def test_many_games_with_two_rows_to_mend(page: Any, desk: Desk) -> None:
     assert desk.inbox("schieber") == before + 27
 
 
+def test_a_months_games_are_taken_out_and_change_nothing_when_sent_again(page: Any, desk: Desk, tmp_path: Path) -> None:
+    enter(page, desk, "#many", "duels")
+    look(page, "date;player1;player2;winner\n3.3.2025;anna;beat;1\n4.3.2025;cla;beat;draw\n")
+    page.locator("[data-confirm]").click()
+    page.wait_for_selector("#report .note")
+    desk.system.settle()
+    page.get_by_label("Month").fill("2025-03")
+    page.locator("#take-out button").focus()
+    page.keyboard.press("Enter")
+    page.locator("#taken-out a").wait_for()
+    fits(page)
+    axe(page)
+    assert page.locator("#taken-out").inner_text().strip() == "duels-bern-2025-03.csv: 2 games."
+    with page.expect_download() as taken:
+        page.locator("#taken-out a").click()
+    taken.value.save_as(tmp_path / "games.csv")
+    page.reload()
+    page.wait_for_selector("#file:visible")
+    page.locator("#file input[type=file]").set_input_files(tmp_path / "games.csv")
+    page.locator("#file p button").click()
+    page.wait_for_selector(".verdict")
+    assert "2 unchanged" in page.locator("#report").inner_text()
+    page.get_by_label("Month").fill("2024-03")
+    page.locator("#take-out button").click()
+    page.locator("#taken-out", has_text="No rated games").wait_for()
+
+
 def test_questions_are_answered_in_the_page(page: Any, desk: Desk) -> None:
     enter(page, desk, "#many")
     rows = ["03/02/2025;Alex Muster;beat;cla;anna;3;1", "04/02/2025;Alex Muster;beat;cla;anna;3;1"]

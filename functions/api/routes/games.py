@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from functions.api import answers, models
 from functions.api.http import Request
-from functions.api.routing import IDEMPOTENCY_KEY, IF_MATCH, PREVIEW, PREVIEW_TOKEN, Access, route
+from functions.api.routing import CURSOR, IDEMPOTENCY_KEY, IF_MATCH, PREVIEW, PREVIEW_TOKEN, Access, Parameter, route
 from shared.problems import BadField, Problem, forbidden, invalid
 from shared.store.pools import Pool
-from shared.usecases import games, pools
+from shared.usecases import exporting, games, pools
 from shared.usecases.drafts import Answer
 
 GAME = "/v1/pools/{pool}/games/{game}"
+MONTH = Parameter(
+    "month",
+    {"type": "string", "pattern": "^[12][0-9]{3}-(0[1-9]|1[0-2])$"},
+    "In the pool's time zone, by when the games ended.",
+    required=True,
+)
 
 
 def submittable_pool(request: Request) -> Pool:
@@ -53,6 +59,22 @@ def submit(request: Request) -> Answer:
         preview=request.flag("preview"),
         preview_token=request.text("preview_token"),
     )
+
+
+@route(
+    "GET",
+    "/v1/pools/{pool}/games",
+    Access.SUBMIT,
+    {200: answers.GamesOfMonth},
+    problems=(422,),
+    parameters=(MONTH, CURSOR),
+    existing=("pool",),
+)
+def games_of_month(request: Request) -> Answer:
+    """One's own club's rated games of a month as a CSV file that an import takes again."""
+    pool = submittable_pool(request)
+    month = request.text("month") or ""
+    return Answer(200, exporting.games_of_month(request.ctx, pool, request.club, month, request.text("cursor")))
 
 
 @route("GET", GAME, Access.KNOWN, {200: answers.Game}, existing=("pool", "game"))

@@ -929,7 +929,27 @@ function desk(root) {
       say("columns-players"), " ", el("code", {}, players), el("br"), say("columns-result"), " ", el("code", {}, result), el("br"),
       say("columns-more"), " ", el("code", {}, "date, time, game_id, group, tournament, round, note"));
     $("#report").replaceChildren();
+    $("#taken-out").replaceChildren();
     fileForm.hidden = false;
+  }
+  const takeOutForm = $("#take-out");
+  async function takeOut() {
+    const month = takeOutForm.elements.month.value.trim();
+    const path = `/v1/pools/${state.pool.pool}/games`;
+    const parts = [];
+    alarm("");
+    let [games, left, cursor] = [0, 0, null];
+    do {
+      const { body } = await patiently(() => call("GET", path, { query: { month, cursor } }));
+      parts.push(parts.length ? body.csv.slice(body.csv.indexOf("\n") + 1) : body.csv);
+      [games, left, cursor] = [games + body.games, left + body.left_out, body.next];
+    } while (cursor);
+    const address = URL.createObjectURL(new Blob(parts, { type: "text/csv" }));
+    const name = `${state.pool.pool}-${state.club}-${month}.csv`;
+    $("#taken-out").replaceChildren(
+      games ? el("a", { href: address, download: name }, name) : say("taken-none"),
+      games ? `: ${say("taken-out", { count: format(games, 0) })}. ` : " ",
+      left ? say("taken-left", { count: format(left, 0) }) : "");
   }
   async function takeFile() {
     const chosen = fileForm.elements.file.files[0];
@@ -1312,6 +1332,7 @@ function desk(root) {
   startForm.addEventListener("submit", (event) => { event.preventDefault(); whileBusy(startForm, startGame); });
   $("#find").addEventListener("submit", (event) => { event.preventDefault(); openTable(event.target.elements.id.value.trim().toLowerCase(), true); });
   fileForm.addEventListener("submit", (event) => { event.preventDefault(); takeFile(); });
+  takeOutForm.addEventListener("submit", (event) => { event.preventDefault(); whileBusy(takeOutForm, () => takeOut().catch((failure) => alarm(reason(failure)))); });
   $("#pool").addEventListener("change", choosePool);
   $("#leave").addEventListener("click", leave);
   $("#again").addEventListener("click", loadInbox);

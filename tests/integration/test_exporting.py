@@ -1,0 +1,103 @@
+"""A club takes its games out as a file, and sending that file in again changes nothing."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from local.inprocess import System
+from shared.usecases import exporting
+from tests.integration.people_fixture import Ladder, fields
+
+AWKWARD = ["=1+1", "'quoted", 'a "b"; c, d', "+41", "two\nlines", "مرحبا", "🂡"]
+
+
+@pytest.fixture
+def ladder(system: System) -> Ladder:
+    made = Ladder(system)
+    made.players("anna bob cy dora")
+    return made
+
+
+def content(rules: str, number: int) -> dict[str, Any]:
+    if rules == "bridier":
+        pair = [["anna", "bob"], ["cy", "dora"], ["anna", "dora"]][number % 3]
+        return {"players": pair, "winner": pair[number % 2]} if number % 5 else {"players": pair, "draw": True}
+    teams = [["anna", "bob"], ["cy", "dora"]] if number % 2 else [["anna", "cy"], ["bob", "dora"]]
+    if rules == "spades":
+        return {"teams": teams, "outcome": ["team1", "team2", "draw"][number % 3]}
+    return {"teams": teams, "striche": [number % 4 + 2, 1]}
+
+
+def exported(ladder: Ladder, month: str, **more: Any) -> dict[str, Any]:
+    query = "&".join(f"{name}={value}" for name, value in {"month": month, **more}.items())
+    return ladder.get(f"/v1/pools/p/games?{query}")
+
+
+def sent_again(ladder: Ladder, text: str) -> dict[str, Any]:
+    answer = ladder.system.request(
+        "POST",
+        "/v1/pools/p/imports?mode=strict&filename=games.csv",
+        body=text.encode(),
+        key=ladder.key,
+        headers={"content-type": "application/octet-stream"},
+    )
+    return dict(ladder.expect(answer, 200))
+
+
+@pytest.mark.parametrize("rules", ["spades", "jass", "bridier"])
+def test_a_months_games_go_in_again_and_nothing_changes(
+    ladder: Ladder, rules: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "PAGE", 4)
+    ladder.pool("p", rules)
+    other = ladder.club("uri")
+    for number, note in enumerate(AWKWARD):
+        more = {"note": note, "round": number, "group": "dienstag" if number % 2 else None}
+        ladder.send("p", f"g-{number}", content(rules, number), f"2026-09-{number + 2:02d}T20:00:00+02:00", **more)
+    ladder.send("p", "march-4", content(rules, 1), "2026-09-30T23:59:59+02:00")  # as a spreadsheet would spoil it
+    ladder.send("p", "october", content(rules, 2), "2026-10-01T00:00:00+02:00")  # in UTC still September
+    ladder.send("p", "gone", content(rules, 1), "2026-09-20T20:00:00+02:00")
+    ladder.post("/v1/pools/p/games/gone/void", {"reason": "not played"}, status=200)
+    body = {"game_id": "x", "finished_at": "2026-09-15T12:00:00Z", "result": content(rules, 1)}
+    assert ladder.system.request("POST", "/v1/pools/p/games", json=body, key=other).status == 201
+    ladder.rate()
+    pages = [exported(ladder, "2026-09")]
+    while pages[-1]["next"]:
+        pages.append(exported(ladder, "2026-09", cursor=pages[-1]["next"]))
+    assert [page["games"] for page in pages] == [4, 4]
+    ids = [row["game_id"] for page in pages for row in csv.DictReader(io.StringIO(page["csv"].removeprefix("\ufeff")))]
+    assert [game_id.removeprefix("'") for game_id in ids] == [*(f"g-{n}" for n in range(7)), "march-4"]
+    before = ladder.get("/v1/pools/p")["state_hash"]
+    for page in pages:
+        report = sent_again(ladder, page["csv"])
+        assert (report["new"], report["unchanged"], report["corrected"], report["bad"]) == (0, 4, 0, 0), report
+    ladder.rate()
+    assert ladder.get("/v1/pools/p")["state_hash"] == before
+    assert ladder.get("/v1/pools/p/games/g-0")["revision"] == 1
+    assert exported(ladder, "2026-10")["games"] == 1
+    assert exported(ladder, "2026-08") | {"csv": ""} == {
+        "pool": "p", "club": "bern", "month": "2026-08", "games": 0, "left_out": 0, "csv": "", "next": None
+    }  # fmt: skip
+    theirs = ladder.system.request("GET", "/v1/pools/p/games?month=2026-09", key=other)
+    assert (theirs.status, theirs.body["games"], theirs.body["club"]) == (200, 1, "uri"), "each club its own"
+
+
+def test_what_the_columns_cannot_say_is_counted(ladder: Ladder) -> None:
+    ladder.pool("p", "bridier")
+    three = {"players": ["anna", "bob", "cy"], "defeats": [{"winner": "anna", "loser": "bob"}]}
+    ladder.send("p", "g", three, "2026-09-03T20:00:00Z")
+    ladder.rate()
+    found = exported(ladder, "2026-09")
+    assert (found["games"], found["left_out"]) == (0, 1)
+
+
+@pytest.mark.parametrize("month", ["", "2026", "2026-13", "2026-1", "2026-09-01", "x"])
+def test_a_month_that_is_none(ladder: Ladder, month: str) -> None:
+    ladder.pool("p", "jass")
+    answer = ladder.system.request("GET", f"/v1/pools/p/games?month={month}", key=ladder.key)
+    assert (answer.status, fields(answer.body)) == (422, [("month", "length" if not month else "month")])
+    assert ladder.system.request("GET", "/v1/pools/p/games?month=2026-09").status == 401
