@@ -144,8 +144,12 @@ function desk(root) {
     if (failure.status === 429 || failure.status === 503) return say("busy");
     return translated(failure.problem.code, failure.problem.detail) || say("failed");
   }
+  /** Refusals that name a player, a number or the end of a ban: what the server says of it is shown too. */
+  const DETAILED = new Set(["banned", "minimum-regular-games", "not-registered", "rank-me-off"]);
   function translated(code, message) {
-    return words[`e:${code}`] ?? message;
+    const told = words[`e:${code}`];
+    if (!told || !message || !DETAILED.has(code)) return told ?? message;
+    return language === "en" ? message : `${told} (${message})`;
   }
   function alarm(text) {
     $("#alert").replaceChildren(text ? el("p", { class: "note" }, text) : "");
