@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import json
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from shared.ledger.order import to_instant
 from shared.ledger.replay import rules_in, states_of
 from shared.ledger.statehash import state_hash, to_hex
 from shared.ratings import rule_system
+
+LOOKS = 3
+PAUSE = 5.0
+"""Seconds between two looks: a publication puts a segment up before the index that names it."""
 
 
 class RecomputeError(Exception):
@@ -78,10 +83,22 @@ def recompute(source: str) -> dict[str, Any]:
     }
 
 
+def steadily(source: str) -> dict[str, Any]:
+    """As ``recompute``; a site that is just being published (a segment newer than the index) is looked at again."""
+    for _ in range(LOOKS - 1):
+        try:
+            return recompute(source)
+        except RecomputeError:
+            if not source.startswith(("http://", "https://")):
+                raise
+            time.sleep(PAUSE)
+    return recompute(source)
+
+
 def show(source: str, *, as_json: bool = False) -> int:
     """Print the standings and both hashes; 0 when they agree, 1 when not, 2 when the ledger cannot be read."""
     try:
-        found = recompute(source)
+        found = steadily(source)
     except (OSError, RecomputeError, ValueError, KeyError) as error:
         print(f"cannot recompute: {error}", file=sys.stderr)
         return 2

@@ -152,3 +152,23 @@ def test_what_a_dead_replay_left_in_the_inbox_is_told(tmp_path: Path) -> None:
             told = folded(bucket, tmp_path / str(number))
             assert told["hash"] == told["published_hash"] == ladder.cursor().hash, number
         assert 5 < number < 29
+
+
+def test_a_site_that_is_just_being_published_is_looked_at_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = (folder / "ledger" / "index.json").read_bytes()
+    told = json.loads(index)
+    told["segments"][-1]["sha256"] = "0" * 64
+    older = json.dumps(told).encode()
+    answers = [older, index]
+
+    def fetch(_: str, path: str) -> bytes:
+        return answers.pop(0) if path == "ledger/index.json" else (folder / path).read_bytes()
+
+    monkeypatch.setattr(recompute, "fetch", fetch)
+    monkeypatch.setattr(recompute, "PAUSE", 0.0)
+    assert recompute.show("https://ratings.example/p") == 0
+    assert answers == []
+    answers += [older] * recompute.LOOKS
+    assert recompute.show("https://ratings.example/p") == 2
+    answers += [older]
+    assert recompute.show(str(folder)) == 2, "a folder does not change by being looked at"
