@@ -327,6 +327,9 @@ class RuleSystem(Protocol):
 class SidedSystem(Protocol):
     """What a rule system adds when a game can be told from either side (Spades, Jass)."""
 
+    positional: ClassVar[tuple[str, ...]]
+    """Fields of a content whose lists have an entry a team, in their order."""
+
     def from_other_side(self, content: Content) -> Content:
         """The same game with its teams named in the other order."""
         ...

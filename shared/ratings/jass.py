@@ -491,6 +491,7 @@ class Jass:
     settings_model: ClassVar[type[Settings]] = JassSettings
     result_model: ClassVar[Any] = JassResult
     line_up_model: ClassVar[Any] = JassLineUp
+    positional: ClassVar[tuple[str, ...]] = ("teams", "striche", "categories", "points")
     start_model: ClassVar[type[BaseModel]] = JassStart
     has_closings: ClassVar[bool] = False
     plain_indexes: ClassVar[bool] = False
@@ -583,7 +584,7 @@ class Jass:
 
     def from_other_side(self, content: Content) -> Content:
         """The same game with its teams named in the other order."""
-        return from_other_side(content, ("teams", "striche", "categories", "points"), ("winner",))
+        return from_other_side(content, self.positional, ("winner",))
 
     def as_submitted(self, content: Content) -> Content:
         """The content as the API writes and takes it; it normalises to the same again."""

@@ -571,6 +571,7 @@ class Spades:
     settings_model: ClassVar[type[Settings]] = SpadesSettings
     result_model: ClassVar[Any] = SpadesResult
     line_up_model: ClassVar[Any] = SpadesLineUp
+    positional: ClassVar[tuple[str, ...]] = ("teams",)
     start_model: ClassVar[type[BaseModel]] = SpadesStart
     has_closings: ClassVar[bool] = False
     listed_by: ClassVar[tuple[str, ...]] = ("skill",)
@@ -778,7 +779,7 @@ class Spades:
 
     def from_other_side(self, content: Content) -> Content:
         """The same game with its teams named in the other order."""
-        return from_other_side(content, ("teams",), ("outcome",))
+        return from_other_side(content, self.positional, ("outcome",))
 
     def as_submitted(self, content: Content) -> Content:
         """The content as the API writes and takes it: instants in ISO 8601 (UTC), what says nothing left out."""

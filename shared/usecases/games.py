@@ -140,11 +140,25 @@ def from_item(item: Item) -> Stored:
 
 # -- what a game means -------------------------------------------------------------------------------------------
 def _told(system: RuleSystem, content: Content) -> bytes:
-    """A content as bytes, the same from whichever side it is told."""
-    told = msgspec.json.encode(content, order="deterministic")
+    """A content as bytes: the same from whichever side it is told, and whatever ids its lists were sorted by (an
+    erased player has another)."""
     if not isinstance(system, SidedSystem):
-        return told
-    return min(told, msgspec.json.encode(system.from_other_side(content), order="deterministic"))
+        return _bytes(_unordered(content))
+    both = (content, system.from_other_side(content))
+    return min(_bytes(_unordered(one, system.positional)) for one in both)
+
+
+def _bytes(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def _unordered(value: Any, positional: Collection[str] = (), name: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {key: _unordered(entry, positional, key) for key, entry in value.items()}
+    if not isinstance(value, list | tuple):
+        return value
+    entries = [_unordered(entry, positional) for entry in value]
+    return entries if name in positional else sorted(entries, key=_bytes)
 
 
 def digest_of(system: RuleSystem, game: Game, note: str) -> str:
@@ -290,7 +304,9 @@ def check(
     except Problem as problem:
         errors += problem.errors
     if normal is None:
-        mentioned = _seated(system, raw, pool.settings)
+        mentioned, twice = _seated(system, raw, below, pool.settings)
+        known = {(error.field, error.code) for error in errors}
+        errors += [error for error in twice if (error.field, error.code) not in known]
     if missing := [k for h in mentioned if (k := keys.handle(h)) not in found and k not in asked]:
         found = {**found, **ctx.table.batch_get(missing)}
     sids, registrations, unknown = _people(ctx, club, draft, mentioned, raw, below, found)
@@ -315,16 +331,21 @@ def check(
     return Checked(game, draft.note, warnings + more, registrations, sids, {below: raw})
 
 
-def _seated(system: RuleSystem, raw: Any, settings: Settings) -> Sequence[str]:
-    """Who sits at the table of a content that is wrong elsewhere; nobody where that cannot be told."""
+def _seated(system: RuleSystem, raw: Any, below: str, settings: Settings) -> tuple[Sequence[str], list[BadField]]:
+    """Who sits at the table of a content that is wrong elsewhere, and what is wrong with that; nobody where it cannot
+    be told."""
     if not isinstance(raw, Mapping):
-        return ()
+        return (), []
     seats = {name: value for name, value in raw.items() if name in system.line_up_model.model_fields}
     try:
         parsed = TypeAdapter(system.line_up_model).validate_python(seats)
-        return system.mentioned(system.normalise_line_up(parsed, settings).content)
-    except (ValidationError, RuleError):
-        return ()
+    except ValidationError:
+        return (), []
+    try:
+        return system.mentioned(system.normalise_line_up(parsed, settings).content), []
+    except RuleError as error:
+        named = dict.fromkeys(text.lower() for text in _strings(parsed.model_dump(mode="json")))
+        return list(named), _rule_fields(error, below)
 
 
 def _all_wrong(draft: GameDraft, errors: Sequence[BadField]) -> Problem:

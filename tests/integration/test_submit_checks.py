@@ -96,6 +96,38 @@ def test_every_wrong_field_of_a_correction_at_once(ladder: Ladder) -> None:
     assert ladder.get("/v1/pools/p/games/g")["revision"] == 1
 
 
+def test_who_sits_twice_and_who_is_unknown_come_together(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    result = {"teams": [["anna", "Anna"], ["nobody", "dora"]], "striche": [0, 0]}
+    body = {"game_id": "g", "finished_at": at(1), "round": -1, "result": result}
+    wrong = {name for name, _ in fields(ladder.post("/v1/pools/p/games", body, status=422))}
+    assert {"round", "result.teams[0][1]", "result.teams[1][0]"} <= wrong
+    body["result"] = {**result, "striche": ["x", 1]}
+    wrong = {name for name, _ in fields(ladder.post("/v1/pools/p/games", body, status=422))}
+    assert wrong == {"round", "result.striche[0]", "result.teams[0][1]", "result.teams[1][0]"}
+
+
+@pytest.mark.parametrize("rules", ["jass", "spades", "bridier"])
+def test_the_games_of_an_erased_player_go_in_again_and_nothing_changes(ladder: Ladder, rules: str) -> None:
+    ladder.pool("p", rules)
+    result: dict[str, Any] = {**TEAMS, **({"striche": [3, 0]} if rules == "jass" else {"outcome": "team1"})}
+    if rules == "bridier":
+        result = {"players": ["anna", "dora"], "winner": "dora"}
+    ladder.send("p", "g", result, at(1))
+    ladder.system.settle()
+    assert ladder.system.request("DELETE", "/v1/players/anna", key=ladder.key).status == 202
+    ladder.system.settle()
+    text = ladder.get(f"/v1/pools/p/games?month={at(1)[:7]}")["csv"]
+    answer = ladder.system.request(
+        "POST",
+        "/v1/pools/p/imports?mode=strict&filename=games.csv",
+        body=text.encode(),
+        key=ladder.key,
+        headers={"content-type": "application/octet-stream"},
+    )
+    assert (answer.body["new"], answer.body["unchanged"], answer.body["corrected"]) == (0, 1, 0), answer.body
+
+
 @pytest.mark.parametrize("body", [None, [], 5, "x"])
 def test_a_body_that_is_no_object(ladder: Ladder, body: Any) -> None:
     ladder.pool("p", "jass")
