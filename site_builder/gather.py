@@ -249,16 +249,19 @@ class Gatherer:
             if game is None or after[3] is None:
                 continue
             before = self._before(row, sid)
-            forecast = forecast_of(next(c for c in self.changes(row) if c["player"] == sid)["explanation"])
+            explanation = next(c for c in self.changes(row) if c["player"] == sid)["explanation"]
+            forecast = forecast_of(explanation)
             own, others = _around(game.content, sid)
-            for other in own if same_side else others:
+            whole = (after[3], after[1] - before[0], after[2] - before[1])
+            met = _met({}, own, whole) if same_side else _met(explanation, others, whole)
+            for other, score, gained, settled in met:
                 entry = sums.setdefault(other, [0, 0, 0, 0, 0, 0, 0.0, 0.0, 0])
-                entry[0] += 1
-                entry[1] += after[3] > 0
-                entry[2] += after[3] == 0
-                entry[3] += after[3] < 0
-                entry[4] += after[1] - before[0]
-                entry[5] += after[2] - before[1]
+                entry[0] += score is not None
+                entry[1] += score is not None and score > 0
+                entry[2] += score == 0
+                entry[3] += score is not None and score < 0
+                entry[4] += gained
+                entry[5] += settled
                 if forecast is not None:
                     entry[6] += forecast[0]
                     entry[7] += forecast[1]
@@ -569,6 +572,25 @@ def forecast_of(explanation: Mapping[str, Any]) -> tuple[float, float] | None:
         against = len(explanation["opponents"])
         return (float(explanation["expected"]) / against, float(explanation["score"]) / against)
     return None
+
+
+_SCORES = {"win": 1, "draw": 0, "loss": -1}
+
+
+def _met(
+    explanation: Mapping[str, Any], others: Sequence[str], whole: tuple[int, int, int]
+) -> list[tuple[str, int | None, int, int]]:
+    """(opponent, score, change of rating, of index) of a game; a score of None is no meeting of its own (a ruin).
+
+    Where a game is told opponent by opponent (Bridier), each has his own; else all have the whole.
+    """
+    if "lines" not in explanation:
+        return [(other, *whole) for other in others]
+    return [
+        (line["opponent"], _SCORES.get(line["result"]), line["applied_rank"], line["applied_index"])
+        for line in explanation["lines"]
+        if line["opponent"] is not None
+    ]
 
 
 def _around(content: Mapping[str, Any], sid: str) -> tuple[list[str], list[str]]:

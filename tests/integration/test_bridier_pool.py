@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from typing import Any
 
 import pytest
@@ -356,3 +357,38 @@ def test_a_start_below_500_needs_its_date(ladder: Ladder) -> None:
     answer = ladder.system.admin("PUT", "/v1/pools/duels/players/anna", {"start": {"rank": 520, "index": 453}})
     assert answer.status == 422
     assert fields(answer.body) == [("start.last_result_on", "missing")]
+
+
+def test_head_to_head_of_a_game_of_many_is_who_beat_whom(ladder: Ladder) -> None:
+    """Each opponent has what happened against him, and who was not met has nothing of it."""
+    duels(ladder, "anna bob cy dora", ruin_penalty=5)
+    ladder.send("duels", "duel", {"players": ["anna", "bob"], "winner": "anna"}, at(1))
+    before = ladder.rate() or ladder.get("/v1/pools/duels/players/anna")["rating"]
+    many = {
+        "players": ["anna", "bob", "cy", "dora"],
+        "defeats": [
+            {"winner": "anna", "loser": "cy"},
+            {"winner": "bob", "loser": "cy"},
+        ],
+        "ruins": [{"player": "anna", "by": "dora"}],
+    }
+    ladder.send("duels", "many", many, at(2))
+    ladder.system.settle()
+    lines = ladder.get("/v1/pools/duels/games/many")["changes"]
+    (mine,) = [change["explanation"]["lines"] for change in lines if change["player"] == "anna"]
+    by = {name: sum(line["applied_rank"] for line in mine if line["opponent"] == name) for name in ("cy", "dora")}
+    after = ladder.get("/v1/pools/duels/players/anna")["rating"]
+    assert by["cy"] + by["dora"] == after["rank"] - before["rank"]
+    page = ladder.system.page("/duels/players/anna/")[2].decode()
+    table = page[page.index("Head to head") :]
+    rows = {
+        name: re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", row))
+        for name in ("bob", "cy", "dora")
+        for row in re.findall(r"<tr>.*?</tr>", table, re.S)
+        if f"/players/{name}/" in row
+    }
+    assert " 1 1–0–0 " in rows["bob"], "the duel alone"
+    assert " 1 1–0–0 " in rows["cy"]
+    assert " 0–0–1 " in rows["dora"], "the ruin is no meeting of its own"
+    for name, gained in by.items():
+        assert f"{abs(gained)}" in rows[name]
