@@ -582,7 +582,7 @@ def _met(
 ) -> list[tuple[str, int | None, int, int]]:
     """(opponent, score, change of rating, of index) of a game; a score of None is no meeting of its own (a ruin).
 
-    Where a game is told opponent by opponent (Bridier), each has his own; else all have the whole.
+    Where a game is told opponent by opponent, each has his own; else all have the whole.
     """
     if "lines" not in explanation:
         return [(other, *whole) for other in others]

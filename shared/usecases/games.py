@@ -306,7 +306,8 @@ def check(
     if normal is None:
         mentioned, twice = _seated(system, raw, below, pool.settings)
         known = {(error.field, error.code) for error in errors}
-        errors += [error for error in twice if (error.field, error.code) not in known]
+        # Only who sits twice: what else a line-up says may rest on what the live game knows.
+        errors += [e for e in twice if e.code == "player-twice" and (e.field, e.code) not in known]
     if missing := [k for h in mentioned if (k := keys.handle(h)) not in found and k not in asked]:
         found = {**found, **ctx.table.batch_get(missing)}
     sids, registrations, unknown = _people(ctx, club, draft, mentioned, raw, below, found)
