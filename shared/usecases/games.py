@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,9 @@ RUNNING = 35 * MICROSECONDS
 """How long a request under an Idempotency-Key counts as still running: a little longer than a function may live."""
 ANSWER_KEPT = 48 * 3600
 """Seconds for which the answer to an Idempotency-Key is kept."""
+
+MOST_RECORDS = 256
+"""In so many ways the records of merged players are put in for each other, to find a game that was sent before."""
 
 GameRef = tuple[str, str]
 
@@ -419,6 +423,8 @@ def submit(
         return previews.preview(
             ctx, pool, [event_of(ctx, checked.game, "finished", ctx.clock(), None)], checked.handles
         )
+    if not draft.distinct:
+        _refuse_told_of_a_merged_record(ctx, pool, checked, ahead)
     write = first_revision(ctx, pool, club, checked, fingerprint, door, idem=idem.partition)
     stored, operations, guard = write.stored, write.operations, write.guard
     body = render(ctx, pool, stored, [], "open" if stored.game.finished_at is None else "pending", checked.handles)
@@ -552,6 +558,27 @@ def _put_fingerprint(pool: str, fingerprint: str, ref: GameRef) -> Put:
     return Put(
         item, "attribute_not_exists(pk) OR (#club = :club AND #game_id = :game_id)", {"club": ref[0], "game_id": ref[1]}
     )
+
+
+def _refuse_told_of_a_merged_record(ctx: Context, pool: Pool, checked: Checked, found: Mapping[Key, Item]) -> None:
+    """Raise 409 when the game was sent before with another record of one of its players, merged with his since.
+
+    Costs nothing where nobody was merged: the handles' items say so.
+    """
+    same = {h: found[key].get("same_as", ()) for h in checked.handles if (key := keys.handle(h)) in found}
+    if not any(same.values()):
+        return
+    others = people.resolve(ctx.table, sorted({other for names in same.values() for other in names}))
+    records = [
+        [(sid, sid), *((sid, others[other]) for other in same.get(handle, ()) if other in others)]
+        for handle, sid in checked.handles.items()
+    ]
+    asked = []
+    for seats in itertools.islice(itertools.product(*records), 1, MOST_RECORDS):  # the first is as it was sent
+        told = pool.system.translate(checked.game.content, dict(seats).__getitem__)
+        asked.append(fingerprint_of(pool.system, msgspec.structs.replace(checked.game, content=told)))
+    for item in ctx.table.batch_get([keys.fingerprint(pool.id, one) for one in asked]).values():
+        raise _duplicate(item)
 
 
 def _duplicate(item: Mapping[str, Any]) -> Problem:

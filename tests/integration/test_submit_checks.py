@@ -166,3 +166,19 @@ def test_nobody_carries_over_a_result_that_is_still_to_come(ladder: Ladder) -> N
     answer = ladder.system.admin("PUT", "/v1/pools/p/players/anna", start)
     assert fields(answer.body) == [("start.last_result_on", "invalid")]
     assert "no such day" in answer.body["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("first", ["anna", "eve"])
+def test_a_game_sent_again_with_a_merged_record_is_the_same_game(ladder: Ladder, first: str) -> None:
+    """Whichever of the two records it named first, and whichever was merged into the other."""
+    ladder.players("eve")
+    ladder.pool("p", "jass")
+    second = {"anna": "eve", "eve": "anna"}[first]
+    told = {name: {"teams": [[name, "bob"], ["cy", "dora"]], "striche": [3, 0]} for name in ("anna", "eve")}
+    ladder.send("p", "g", told[first], at(1))
+    assert ladder.system.admin("POST", "/v1/players/anna/merge", {"into": "eve"}).status == 202
+    ladder.system.settle()
+    answer = ladder.send("p", "again", told[second], at(1), status=409)
+    assert (answer["code"], answer["existing"]["game_id"]) == ("possible-duplicate", "g")
+    ladder.send("p", "another", told[second], at(2))
+    ladder.send("p", "again", told[second], at(1), distinct=True)
