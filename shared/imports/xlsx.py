@@ -63,6 +63,7 @@ def read(data: bytes, wanted: str | None) -> Table:
         raise
     except (zipfile.BadZipFile, zlib.error, expat.ExpatError, python_calamine.CalamineError) as error:
         raise _broken() from error
+    # What zipfile raises for a compression it does not know is NotImplementedError, and RuntimeError for a password.
     except (EOFError, KeyError, ValueError, IndexError, NotImplementedError, RuntimeError) as error:
         raise _broken() from error
 

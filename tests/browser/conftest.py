@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 POLICY = "default-src 'self'; frame-ancestors *"
@@ -71,10 +72,9 @@ def _served(folder: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
     """One Chromium for all tests."""
-    sync_api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
-        pytest.skip("Chromium is not installed (apt-get install chromium)")
-    with sync_api.sync_playwright() as playwright:
+        pytest.fail("Chromium is not installed (apt-get install chromium)")
+    with sync_playwright() as playwright:
         started = playwright.chromium.launch(
             executable_path=CHROMIUM,
             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],

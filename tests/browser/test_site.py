@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 KINDS = {
     "home": "/",
@@ -73,7 +74,7 @@ def page(browser: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing(page: Any, site_url: str, address: Any, kind: str, scheme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    axe = Axe()
     page.emulate_media(color_scheme=scheme)
     page.goto(site_url + address(kind))
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")

@@ -38,7 +38,7 @@ def _tokens(text: str) -> list[str]:
     while at < len(text.rstrip()):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise NotImplementedError(text)
+            raise AssertionError(f"a condition that the table in memory cannot read: {text}")
         found.append(match[1])
         at = match.end()
     return found
@@ -58,7 +58,7 @@ class _Condition:
     def holds(self) -> bool:
         result = self._or()
         if self.left:
-            raise NotImplementedError(self.left)
+            raise AssertionError(f"a condition that the table in memory cannot read to its end: {self.left}")
         return result
 
     def _next(self) -> str:
@@ -254,7 +254,7 @@ class MemoryTable:
             case " AND sk <= :b":
                 high = values[":b"]
             case other:
-                raise NotImplementedError(other)
+                raise AssertionError(f"a query that the table in memory cannot answer: {other}")
         start = ExclusiveStartKey["sk"]["S"] if ExclusiveStartKey is not None else None
         found: list[Wire] = []
         size, last = 0, None

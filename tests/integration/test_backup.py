@@ -335,12 +335,17 @@ def test_bytes_survive(tmp_path: Path) -> None:
     assert backup._wire_of(backup._line(wire)) == wire
 
 
-def test_who_was_erased_since_the_copy_does_not_come_back(emulated_system: System, tmp_path: Path) -> None:
-    system = emulated_system
-    key = season(system)
+def tell_of_emil(system: System, key: str) -> None:
+    """A game with a note that names a player."""
     note = {"game_id": "told", "finished_at": "2026-11-25T20:00:00Z", "note": "Emil was late"}
     result = {"players": ["anna", "beat"], "winner": "anna"}
     assert system.request("POST", "/v1/pools/duels/games", json={**note, "result": result}, key=key).status == 201
+
+
+def test_who_was_erased_since_the_copy_does_not_come_back(emulated_system: System, tmp_path: Path) -> None:
+    system = emulated_system
+    key = season(system)
+    tell_of_emil(system, key)
     assert system.request("PUT", "/v1/players/emile", json={"name": "Emil"}, key=key).status == 201
     assert system.admin("POST", "/v1/players/emile/merge", {"into": "emil"}).status == 202
     assert system.request("PUT", "/v1/players/fred", json={"name": "Fred"}, key=key).status == 201
@@ -394,9 +399,7 @@ def test_a_copy_beside_which_the_erased_are_named(emulated_system: System, tmp_p
 def test_an_erasure_under_way_is_carried_out_after_the_restore(emulated_system: System, tmp_path: Path) -> None:
     system = emulated_system
     key = season(system)
-    note = {"game_id": "told", "finished_at": "2026-11-25T20:00:00Z", "note": "Emil was late"}
-    result = {"players": ["anna", "beat"], "winner": "anna"}
-    assert system.request("POST", "/v1/pools/duels/games", json={**note, "result": result}, key=key).status == 201
+    tell_of_emil(system, key)
     system.settle()
     erased = system.request("DELETE", "/v1/players/emil", key=key)
     assert erased.status == 202

@@ -604,6 +604,23 @@ def in_the_same_instant(ladder: Ladder, happens: Callable[[], Any]) -> None:
     ladder.calls.before = hook
 
 
+def ratings_after_each_write(memory: Ladder) -> list[dict[str, float]]:
+    """Rate what waits, and what everybody had after each transaction on the way."""
+    states: list[dict[str, float]] = []
+
+    def look(name: str, _: Mapping[str, Any]) -> None:
+        if name == "transact_write_items":
+            memory.calls.after = None
+            states.append(memory.points())
+            memory.calls.after = look
+
+    memory.calls.after = look
+    memory.rate()
+    memory.calls.after = None
+    audit(memory)
+    return states
+
+
 @pytest.mark.parametrize("rated", [False, True], ids=["stored", "stored and rated"])
 @pytest.mark.parametrize("limits", [{}, {"IN_PLACE": 5}], ids=["in-place", "new-generation"])
 def test_what_is_stored_in_the_instant_of_a_commit_is_rated_after_it(
@@ -633,18 +650,7 @@ def test_what_is_stored_in_the_instant_of_a_commit_is_rated_after_it(
             audit(memory)
             return
         assert memory.submit(late, preview_token=token).status == 201
-        states: list[dict[str, float]] = []
-
-        def look(name: str, _: Mapping[str, Any]) -> None:
-            if name == "transact_write_items":
-                memory.calls.after = None
-                states.append(memory.points())
-                memory.calls.after = look
-
-        memory.calls.after = look
-        memory.rate()
-        memory.calls.after = None
-        audit(memory)
+        states = ratings_after_each_write(memory)
         seen = [state for number, state in enumerate(states) if state not in ([old, *states])[: number + 1]]
         assert len(seen) == 2, "first what was previewed, then the rest"
         previewed = {row["player"]: round(row["after"]["rating"], 2) for row in effects["players"]}
@@ -676,18 +682,7 @@ def test_a_merge_becomes_what_was_previewed_or_is_refused(memory: Ladder, happen
         assert memory.ctx.table.get(keys.merges(), "sid-g") is None
         return
     assert merging.merge(memory.ctx, "g", "a", preview_token=token).status == 202
-    states: list[dict[str, float]] = []
-
-    def look(name: str, _: Mapping[str, Any]) -> None:
-        if name == "transact_write_items":
-            memory.calls.after = None
-            states.append(memory.points())
-            memory.calls.after = look
-
-    memory.calls.after = look
-    memory.rate()
-    memory.calls.after = None
-    audit(memory)
+    states = ratings_after_each_write(memory)
     for row in preview["effects"]["players"]:
         assert states[0].get(row["player"]) == (None if row["after"] is None else round(row["after"]["rating"], 2))
     assert memory.points() == states[-1] != states[0]

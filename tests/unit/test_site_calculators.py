@@ -11,14 +11,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from shared.ratings import rule_system
 from shared.ratings.base import MILLION, Game, PlayerState
 
 ASSETS = Path(__file__).parents[2] / "site_builder" / "assets" / "calculator"
 NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
 def run(tmp_path: Path, system: str, expression: str, cases: list[Any]) -> list[Any]:
@@ -30,7 +27,7 @@ def run(tmp_path: Path, system: str, expression: str, cases: list[Any]) -> list[
         "let text='';process.stdin.on('data',d=>text+=d).on('end',()=>"
         f"console.log(JSON.stringify(JSON.parse(text).map(({expression})))));"
     )
-    assert NODE is not None
+    assert NODE is not None, "node is not installed (apt-get install nodejs)"
     answer = subprocess.run(
         [NODE, "--input-type=module", "-e", code], input=json.dumps(cases), capture_output=True, text=True, check=True
     )
