@@ -101,6 +101,7 @@ WORDS = {
     "download": N_("Rows that were not taken (CSV)"),
     "taken-out": N_("{count} games"),
     "taken-none": N_("No rated games in this month."),
+    "taken-short": N_("{count} of them are told without quits, nils, substitutes or categories."),
     "taken-left": N_("{count} games cannot be told by these columns and are not in it."),
     "questions": N_("Questions about the file"),
     "rows": N_("Rows {rows}"),

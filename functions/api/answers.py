@@ -76,6 +76,7 @@ class GamesOfMonth(Reply):
     club: str
     month: str
     games: int = Field(description="In this file.")
+    shortened: int = Field(description="Of these, told without their quits, nils, substitutes or categories.")
     left_out: int = Field(description="Games that the columns cannot say, as more than two players in Bridier.")
     csv: str = Field(description="With headings, in played order.")
     next: str | None = Field(description="Cursor of the next page; null: this was the last.")

@@ -6,7 +6,7 @@ reading.questions, reading.rows, bad_rows_csv(reading)
 """
 
 from shared.imports.errors import CellError, ImportFileError, TooLarge
-from shared.imports.export import bad_rows_csv, game_cells, games_csv
+from shared.imports.export import bad_rows_csv, game_cells, games_csv, says_all
 from shared.imports.games import ImportReading, Question, Row, column_of_field, read_games
 from shared.imports.headings import COLUMNS, LAYOUTS, column_of
 from shared.imports.table import (
@@ -52,5 +52,6 @@ __all__ = [
     "read_games",
     "read_table",
     "restore",
+    "says_all",
     "search_key",
 ]

@@ -108,6 +108,15 @@ def game_cells(game: Mapping[str, Any], system_name: str, time_zone: dt.tzinfo) 
     return {column: cells.get(column, "") for column in LAYOUTS[system_name].columns if column not in ("date", "time")}
 
 
+_SAID = frozenset({"teams", "players", "winner", "outcome", "draw", "striche", "points"})
+
+
+def says_all(result: Mapping[str, Any]) -> bool:
+    """Whether the columns say everything of a result: none for quits, nils, substitutes, striche by category ..."""
+    by_category = any(isinstance(scored, Mapping) for scored in result.get("striche") or ())
+    return not by_category and all(name in _SAID or not value for name, value in result.items())
+
+
 def games_csv(rows: Iterable[Mapping[str, str]], system_name: str, separator: str = ",") -> bytes:
     """``game_cells`` of many games as a CSV file: UTF-8 with a BOM, CRLF, cells harmless for spreadsheets."""
     columns = [column for column in LAYOUTS[system_name].columns if column not in ("date", "time")]

@@ -45,7 +45,8 @@ LAYOUTS: Mapping[str, Layout] = {
 }
 
 _PLAIN: Mapping[str, str] = {
-    "game_id": "gameid id game idgame gamekey spielid idspiel spielkennung partieid idpartie partiejeu idjeu idpartita "
+    "game_id": "gameid id game idgame gamekey gameno gamenumber spielnr spielnummer nopartie npartita "
+    "spielid idspiel spielkennung partieid idpartie partiejeu idjeu idpartita "
     "partitaid idgioco",
     "date": "date day dateplayed playedon datum tag spieldatum spieltag datumdesspiels jour datedujeu datedepartie "
     "data giorno datapartita",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Any
 
-from shared.imports import game_cells, games_csv
+from shared.imports import game_cells, games_csv, says_all
 from shared.ledger import calendar
 from shared.ledger.order import iso, utc_month
 from shared.problems import BadField, invalid
@@ -48,8 +48,9 @@ def games_of_month(ctx: Context, pool: Pool, club: str, month: str, cursor: str 
     """The rated games of a club that ended in a month of the pool's time zone, in played order.
 
     Returns:
-        ``{"pool", "club", "month", "games", "left_out", "csv", "next"}``; ``left_out`` games are none that the columns
-        can say; each answer's CSV begins with the headings.
+        ``{"pool", "club", "month", "games", "shortened", "left_out", "csv", "next"}``: of ``shortened`` games the
+        columns say the result without its quits, nils, substitutes or categories, ``left_out`` ones they cannot say at
+        all; each answer's CSV begins with the headings.
 
     Raises:
         Problem: 422 for a month that is none.
@@ -62,17 +63,21 @@ def games_of_month(ctx: Context, pool: Pool, club: str, month: str, cursor: str 
     sids = {sid for one in stored for sid in pool.system.mentioned(one.game.content)}
     persons = people.persons(ctx.table, sids)
     zone = calendar.zone(pool.time_zone)
-    rows = []
+    said: list[dict[str, str]] = []
+    shortened = 0
     for one in stored:
         content = pool.system.translate(one.game.content, lambda sid: persons[sid].handle if sid in persons else sid)
-        rows.append(cells_of(pool, one, pool.system.as_submitted(content), zone))
-    said = [row for row in rows if row is not None]
+        result = pool.system.as_submitted(content)
+        if (row := cells_of(pool, one, result, zone)) is not None:
+            said.append(row)
+            shortened += not says_all(result)
     return {
         "pool": pool.id,
         "club": club,
         "month": month,
         "games": len(said),
-        "left_out": len(rows) - len(said),
+        "shortened": shortened,
+        "left_out": len(stored) - len(said),
         "csv": games_csv(said, pool.system.name).decode(),
         "next": None if after is None else encode_cursor(after),
     }

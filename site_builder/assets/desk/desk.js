@@ -942,17 +942,18 @@ function desk(root) {
     const path = `/v1/pools/${state.pool.pool}/games`;
     const parts = [];
     alarm("");
-    let [games, left, cursor] = [0, 0, null];
+    let [games, short, left, cursor] = [0, 0, 0, null];
     do {
       const { body } = await patiently(() => call("GET", path, { query: { month, cursor } }));
       parts.push(parts.length ? body.csv.slice(body.csv.indexOf("\n") + 1) : body.csv);
-      [games, left, cursor] = [games + body.games, left + body.left_out, body.next];
+      [games, short, left, cursor] = [games + body.games, short + body.shortened, left + body.left_out, body.next];
     } while (cursor);
     const address = URL.createObjectURL(new Blob(parts, { type: "text/csv" }));
     const name = `${state.pool.pool}-${state.club}-${month}.csv`;
     $("#taken-out").replaceChildren(
       games ? el("a", { href: address, download: name }, name) : say("taken-none"),
       games ? `: ${say("taken-out", { count: format(games, 0) })}. ` : " ",
+      short ? `${say("taken-short", { count: format(short, 0) })} ` : "",
       left ? say("taken-left", { count: format(left, 0) }) : "");
   }
   async function takeFile() {
