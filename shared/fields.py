@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,11 @@ def path_text(steps: Sequence[str | int]) -> str:
         else:
             text += f".{step}" if text else step
     return text
+
+
+def outermost(path: str) -> str:
+    """``result.teams[0]`` as ``result``: the field of the body in which something is wrong."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 def mentions(body: Any, text: str, steps: tuple[str | int, ...] = ()) -> Iterator[str]:

@@ -342,12 +342,15 @@ class _Publication:
 
     def _new_pages(self, new: PublishedList, old: PublishedList | None) -> set[str]:
         """Pages that are not there yet and that others will link to."""
-        view, were = self.view, {row.handle for row in old.rows} if old is not None else set[str]()
-        fresh = self._list_keys(self.counts)
-        fresh |= set(inventory.section_keys(view)) if old is None else set()
-        fresh -= self._list_keys(self.counts_were) if old is not None else set()
+        view, fresh = self.view, self._list_keys(self.counts)
+        were, known = set[str](), set[str]()
+        if old is None:
+            fresh |= set(inventory.section_keys(view))
+        else:
+            fresh -= self._list_keys(self.counts_were)
+            were = {row.handle for row in old.rows}
+            known = {note.month for note in old.months if note.kind == "frozen"}
         fresh |= set(inventory.player_keys(view, (row.handle for row in new.rows if row.handle not in were)))
-        known = {note.month for note in old.months if note.kind == "frozen"} if old is not None else set[str]()
         for month, (at, states) in self.months.items():
             if month not in known:
                 frozen = closing.frozen_states(self.ctx, self.pool.id, month)

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ValidationError
 
-from shared.fields import MOST_ERRORS, bad_fields
+from shared.fields import MOST_ERRORS, bad_fields, outermost
 from shared.ids import ID_FORM, fold_id
 from shared.problems import BadField, Problem, invalid, not_found
 from shared.store.clubs import ADMIN
@@ -207,7 +207,7 @@ class Request:
             return self.model(model, **context), []
         except Problem as problem:
             wrong = list(problem.errors)
-            outer = {re.split(r"[.\[]", error.field, maxsplit=1)[0] for error in wrong}
+            outer = {outermost(error.field) for error in wrong}
             if "" in outer or not isinstance(self.json, dict):
                 raise
             required = {name for name, info in model.model_fields.items() if info.is_required()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from shared.fields import bad_fields, mentions
+from shared.fields import bad_fields, mentions, outermost
 from shared.ledger import calendar
 from shared.ledger.events import Event, What, event_id
 from shared.ledger.explain import changes_of, translate_players
@@ -355,7 +354,7 @@ def _seated(system: RuleSystem, raw: Any, below: str, settings: Settings) -> tup
 
 def _all_wrong(draft: GameDraft, errors: Sequence[BadField]) -> Problem:
     """422 with the fields that were wrong in form, and with what else is wrong apart from these."""
-    known = {re.split(r"[.\[]", error.field, maxsplit=1)[0] for error in draft.wrong}
+    known = {outermost(error.field) for error in draft.wrong}
     more = [error for error in errors if error.field not in known]
     every = [*draft.wrong, *more]
     if all(error.code == "unknown-player" for error in every):
@@ -375,7 +374,7 @@ def _people(
             continue
         sids[handle] = ctx.token(12)
         registrations += people.registration(handle, name, club, sids[handle])
-    if any(re.match("register($|[.[])", error.field) for error in draft.wrong):
+    if any(outermost(error.field) == "register" for error in draft.wrong):
         return sids, registrations, []  # who was meant to be registered cannot be told
     unknown = [
         BadField(path, "unknown-player", f"There is no player {handle!r}; register the player first.")

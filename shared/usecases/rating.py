@@ -307,10 +307,11 @@ def _plan(pool: Pool, generation: int, digest: str, due: int | None, events: Seq
     return Put({"pk": pk, "sk": sk, "generation": generation, "digest": digest, "due": due, "events": told})
 
 
-def _plan_digest(draft: Draft) -> str:
-    """Tells whether two runs are about to write the same, but for the journal."""
+def _plan_digest(draft: Draft, ordered: Iterable[Key]) -> str:
+    """Tells whether two runs are about to write the same, but for the journal. ``ordered``: the keys of its rows."""
     told = hashlib.sha256()
-    for (pk, sk), text in sorted(draft.rows.items()):
+    for pk, sk in ordered:
+        text = draft.rows[(pk, sk)]
         told.update(f"{pk}\t{sk}\t{'' if text is None else '=' + text}\n".encode())
     for pk, sk in sorted(draft.pointers):
         told.update(f"{pk}\t{sk}\n".encode())
@@ -1347,7 +1348,8 @@ def _new_generation(
     Where a run that died had the same in mind, what it wrote stands, and only the rest is written.
     """
     pool, cursor = run.pool, run.cursor
-    digest, ordered = _plan_digest(draft), sorted(draft.rows)
+    ordered = sorted(draft.rows)
+    digest = _plan_digest(draft, ordered)
     mine, done = max(cursor.claimed, cursor.generation) + 1, 0
     begun = run.begun
     # Journal lines are told anew, with the time of this run: where they were begun, nothing can be taken over.
