@@ -1,4 +1,4 @@
-"""Who may play ranked: checked at the door, against what is rated and waiting at that time; never again by a replay.
+"""Who may play rated games: checked at the door, against what is rated and waiting then; never again by a replay.
 
 The door keeps one item per player and pool: the quits that bring bans (one attribute a game), the open games he
 sits in, his unrated games, and what he said of ``rank_me``. They are written in the transaction of what causes them.
@@ -37,7 +37,7 @@ Refs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Ban:
-    """From when until when a player may not start a ranked game, instants; the end is open."""
+    """From when until when a player may not start a rated game, instants; the end is open."""
 
     since: int
     until: int
@@ -154,7 +154,7 @@ def check(
 def check_change(
     ctx: Context, pool: Pool, old: Game, new: Game, handles: Mapping[str, str], body: Mapping[str, Any] | None
 ) -> None:
-    """Refuse a correction that brings somebody into a ranked game who may not play it.
+    """Refuse a correction that brings somebody into a rated game who may not play it.
 
     Whoever sat in the rated game before was let in then, and is not asked again. Raises Problem 422.
     """
@@ -174,7 +174,7 @@ def check_change(
 
 def _raise_for(errors: Sequence[BadField]) -> None:
     if errors:
-        raise invalid(errors, "Not everybody may play this ranked game. It can be sent as an unrated one.")
+        raise invalid(errors, "Not everybody may play this rated game. It can be sent as an unrated one.")
 
 
 def _where(body: Mapping[str, Any] | None, game: Game, handle: str) -> str:
@@ -213,13 +213,13 @@ def _refusals(
         door, where = found[handle], _where(body, game, handle)
         ends = [ban.until for ban in bans_of(pool, door) if ban.since <= game.started_at < ban.until]
         if ends:
-            text = f"{handle} is banned from ranked games until {iso(max(ends))}."
+            text = f"{handle} is banned from rated games until {iso(max(ends))}."
             errors.append(BadField(where, "banned", text))
         if wants.rank_me and door.off(game.started_at):
             errors.append(BadField(where, "rank-me-off", f"{handle} has switched rank_me off."))
         minimum = wants.minimum_regular_games or 0
         if door.regular_games < minimum:
-            text = f"{handle} has played {door.regular_games} regular (unrated) games; ranked games need {minimum}."
+            text = f"{handle} has played {door.regular_games} regular (unrated) games; rated games need {minimum}."
             errors.append(BadField(where, "minimum-regular-games", text))
         if wants.registered and not _registered(pool, known.get(handles[handle]), game.started_at):
             errors.append(BadField(where, "not-registered", f"{handle} is not a registered player."))
@@ -227,7 +227,7 @@ def _refusals(
         by_sid = {sid: handle for handle, sid in handles.items()}
         for seat in pool.system.robots_at_start(game.content, game.started_at):
             handle = by_sid[seat]
-            text = f"A robot had the seat of {handle} from the start; ranked games begin without robots."
+            text = f"A robot had the seat of {handle} from the start; rated games begin without robots."
             errors.append(BadField(_where(body, game, handle), "robot-at-start", text))
     return errors
 

@@ -329,7 +329,7 @@ def test_a_months_games_are_taken_out_and_change_nothing_when_sent_again(page: A
     page.locator("#taken-out a").wait_for()
     fits(page)
     axe(page)
-    assert page.locator("#taken-out").inner_text().strip() == "duels-bern-2025-03.csv: 2 games."
+    assert page.locator("#taken-out").inner_text().strip() == "duels-bern-2025-03.csv. Games: 2."
     with page.expect_download() as taken:
         page.locator("#taken-out a").click()
     taken.value.save_as(tmp_path / "games.csv")

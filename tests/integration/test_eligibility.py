@@ -1,4 +1,4 @@
-"""Who may play ranked: each rule refuses naming itself, the player's place in the body, and a ban's end."""
+"""Who may play rated games: each rule refuses naming itself, the player's place in the body, and a ban's end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cards(ladder: Ladder, **eligibility: Any) -> None:
 
 def refused(ladder: Ladder, when: str = at(5), result: Any = WON, **more: Any) -> list[tuple[str, str, str]]:
     body = ladder.send("cards", "refused", result, when, status=422, **more)
-    assert body["detail"] == "Not everybody may play this ranked game. It can be sent as an unrated one."
+    assert body["detail"] == "Not everybody may play this rated game. It can be sent as an unrated one."
     return [(e["field"], e["code"], e["message"]) for e in body["errors"]]
 
 
@@ -54,7 +54,7 @@ def test_experience_comes_from_unrated_games(ladder: Ladder) -> None:
         (
             "result.teams[1][1]",
             "minimum-regular-games",
-            "sue has played 1 regular (unrated) games; ranked games need 2.",
+            "sue has played 1 regular (unrated) games; rated games need 2.",
         )
     ]
     ladder.post("/v1/pools/cards/games/u2/void", {"reason": "x"}, status=200)
@@ -96,7 +96,7 @@ def test_no_robots_at_the_start(ladder: Ladder) -> None:
         (
             "result.teams[1][1]",
             "robot-at-start",
-            "A robot had the seat of sue from the start; ranked games begin without robots.",
+            "A robot had the seat of sue from the start; rated games begin without robots.",
         )
     ]
     later = {**start, "quits": [{"player": "sue", "at": at(5, 19, 1)}]}
@@ -123,7 +123,7 @@ def test_a_quit_bans_for_an_hour(ladder: Ladder) -> None:
     cards(ladder)
     ladder.send("cards", "g", QUIT, at(1), started_at=at(1, 19))
     assert refused(ladder, at(1, 20, 29)) == [
-        ("result.teams[0][1]", "banned", "john is banned from ranked games until 2024-03-01T19:30:00Z.")
+        ("result.teams[0][1]", "banned", "john is banned from rated games until 2024-03-01T19:30:00Z.")
     ]
     assert refused(ladder, at(2), started_at=at(1, 19, 30))  # the start counts
     ladder.send("cards", "u", WON, at(1, 20, 29), rated=False)
@@ -204,7 +204,7 @@ def test_leaving_the_ranking_bans_for_a_week(ladder: Ladder) -> None:
     cards(ladder)
     ladder.put("/v1/pools/cards/players/sue", {"rank_me": False, "at": at(1, 12)}, status=200)
     assert refused(ladder, at(8, 11, 59)) == [
-        ("result.teams[1][1]", "banned", "sue is banned from ranked games until 2024-03-08T11:00:00Z.")
+        ("result.teams[1][1]", "banned", "sue is banned from rated games until 2024-03-08T11:00:00Z.")
     ]
     ladder.send("cards", "g", WON, at(8, 12))
 

@@ -952,7 +952,7 @@ function desk(root) {
     const name = `${state.pool.pool}-${state.club}-${month}.csv`;
     $("#taken-out").replaceChildren(
       games ? el("a", { href: address, download: name }, name) : say("taken-none"),
-      games ? `: ${say("taken-out", { count: format(games, 0) })}. ` : " ",
+      games ? `. ${say("taken-out", { count: format(games, 0) })} ` : " ",
       short ? `${say("taken-short", { count: format(short, 0) })} ` : "",
       left ? say("taken-left", { count: format(left, 0) }) : "");
   }
