@@ -1,28 +1,23 @@
 """A pool calculated a second time, from the rules pages alone, out of what the API says of its games in the end.
 
-No code of the project is used: plain loops in time order, decimals rounded once per change, dates from the calendar.
-Beside single games (``tests/system/reference.py`` has them over HTTP) it knows what a history of corrections leaves:
-open games, quits, resets, carried-over ratings, merges, dated rules, Bridier games of three.
+No code of the product is used: plain loops in time order, decimals rounded once per change, dates from the calendar.
+Beside what ``tests/system/reference.py`` knows (its small parts serve here too) it knows what a history of corrections
+leaves: open games, quits, resets, carried-over ratings, merges, dated rules, Bridier games of three.
 """
 
 from __future__ import annotations
 
-import bisect
-import calendar
 import datetime as dt
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import Any
 from zoneinfo import ZoneInfo
 
-Body = Mapping[str, Any]
-Numbers = tuple[int, int]
-"""Millionths and 0, or rank and index."""
-NEW: dict[str, Numbers] = {"spades": (1_500_000_000, 0), "jass": (100_000_000, 0), "bridier": (500, 500)}
-CLOSING, QUIT, RESET, FINISH, LATER = 1, 3, 4, 5, 9
-STAKES = (0, 10, 20, 30, 40, 60, 80, 100, 140, 200)
+from tests.system.reference import DIGITS, MILLION, NEW, Body, Numbers, Player, moment, months_later, rounded, stake
+
+CLOSING, QUIT, RESET, FINISH = 1, 3, 4, 5
 
 
 @dataclass
@@ -42,24 +37,10 @@ class Told:
 
 
 @dataclass
-class Person:
-    """A player, and everything he ever had."""
+class Person(Player):
+    """A player, and how often he fell into ruin."""
 
-    now: Numbers
-    games: int = 0
-    won: int = 0
-    drawn: int = 0
-    lost: int = 0
     ruins: int = 0
-    last_result: dt.date | None = None
-    times: list[tuple[dt.datetime, int]] = field(default_factory=list)
-    values: list[Numbers] = field(default_factory=list)
-
-    def set(self, when: dt.datetime, kind: int, numbers: Numbers) -> None:
-        """New numbers."""
-        self.times.append((when, kind))
-        self.values.append(numbers)
-        self.now = numbers
 
 
 class SecondFold:
@@ -68,12 +49,11 @@ class SecondFold:
     def __init__(self, told: Told) -> None:
         self.told, self.zone = told, ZoneInfo(told.zone)
         self.people: dict[str, Person] = {}
-        self.first: dict[str, Numbers] = {}
         self.changes: dict[str, dict[str, int]] = {}
         """Game → player → what the game changed of his rating or rank, quits included."""
         self.held: set[str] = set()
         with localcontext() as context:
-            context.prec = 60
+            context.prec = DIGITS
             self._run()
 
     def hash_of(self, prefix: str) -> str:
@@ -124,12 +104,11 @@ class SecondFold:
             person = Person((start["rank"], start["index"]))
             person.last_result = dt.date.fromisoformat(last) if last else None
         else:
-            person = Person((round(Decimal(repr(start["rating"])) * 1_000_000), 0), games=start.get("games", 0))
-        self.first[name] = person.now
+            person = Person((round(Decimal(repr(start["rating"])) * MILLION), 0), games=start.get("games", 0))
         self.people[name] = person
 
     def _ticks(self, body: Body) -> list[tuple[Any, ...]]:
-        started, finished = _when(body["started_at"]), body["finished_at"] and _when(body["finished_at"])
+        started, finished = moment(body["started_at"]), body["finished_at"] and moment(body["finished_at"])
         content = body["result"] if finished else body["line_up"]
         seats = content["players"] if "players" in content else [p for team in content["teams"] for p in team]
         if len({self._survivor(p) for p in seats}) < len(seats):
@@ -148,8 +127,8 @@ class SecondFold:
         grace = dt.timedelta(minutes=self._rules(started).get("grace_minutes", 3))
         found = []
         for one in content.get("quits", ()):
-            at, back = _when(one["at"]), one.get("back_at")
-            if back is None or _when(back) - at > grace:
+            at, back = moment(one["at"]), one.get("back_at")
+            if back is None or moment(back) - at > grace:
                 found.append((at, self._survivor(one["player"])))
         return sorted(found)
 
@@ -158,7 +137,7 @@ class SecondFold:
         if game is None:
             person = self.people.get(self._survivor(tick[5]))
             if person is not None:
-                person.set(at, kind, NEW[self.told.system])
+                person.change(at, kind, NEW[self.told.system], "")
             return
         if "start" not in game:
             now_counts = game["instant"] or (kind == QUIT and at == game["started"])
@@ -169,11 +148,8 @@ class SecondFold:
             person = self.people.setdefault(name, Person(NEW[self.told.system]))
             told = self.changes.setdefault(game["ref"], {})
             told[name] = told.get(name, 0) + numbers[0] - person.now[0]
-            person.set(at, kind, numbers)
-            person.games += 1
-            person.won += score > 0
-            person.drawn += score == 0
-            person.lost += score < 0
+            person.change(at, kind, numbers, game["ref"])
+            person.count(score)
             if is_result:
                 person.last_result = max(person.last_result or self._day(at), self._day(at))
 
@@ -181,11 +157,7 @@ class SecondFold:
         return self.people[name].now if name in self.people else NEW[self.told.system]
 
     def _at(self, name: str, when: dt.datetime) -> Numbers:
-        person = self.people.get(name)
-        number = bisect.bisect_right(person.times, (when, LATER)) if person else 0
-        if person and number:
-            return person.values[number - 1]
-        return self.first.get(name, NEW[self.told.system])
+        return self.people[name].at(when) if name in self.people else NEW[self.told.system]
 
     # -- closings ------------------------------------------------------------------------------------------------------
     def _closings(self, first: dt.date) -> list[tuple[dt.datetime, dt.date]]:
@@ -195,15 +167,15 @@ class SecondFold:
             if at > self.told.closed_until:
                 return found
             found.append((at, day))
-            day = _months_later(day, 1)
+            day = months_later(day, 1)
 
     def _close(self, at: dt.datetime, day: dt.date) -> None:
         for person in self.people.values():
             if self.told.system == "bridier" and person.last_result is not None:
-                months = [n for n in (3, 4, 5, 6) if _months_later(person.last_result, n) <= day]
+                months = [n for n in (3, 4, 5, 6) if months_later(person.last_result, n) <= day]
                 index = max([person.now[1], *((n - 1) * 100 for n in months)])
                 if index != person.now[1]:
-                    person.set(at, CLOSING, (person.now[0], index))
+                    person.change(at, CLOSING, (person.now[0], index), "")
 
     # -- Spades --------------------------------------------------------------------------------------------------------
     def _spades(self, rules: Body, game: Body, quitter: str | None) -> dict[str, tuple[Numbers, int, bool]]:
@@ -239,7 +211,7 @@ class SecondFold:
             if isinstance(k, Mapping):
                 k = k["first"] if person.games <= k["up_to_games"] else k["then"]
             expected = self._expected(rules, game["start"], name, own, others)
-            change = _even(Decimal(repr(k)) * (score - expected) * 1_000_000)
+            change = rounded(Decimal(repr(k)) * (score - expected) * MILLION)
             if name in quits or quitter is not None:
                 counted = -1 if name in quits else 1
             else:
@@ -250,7 +222,7 @@ class SecondFold:
     def _expected(
         self, rules: Body, start: Mapping[str, Numbers], name: str, own: Sequence[str], others: Sequence[str]
     ) -> Decimal:
-        points = {p: Decimal(n[0]) / 1_000_000 for p, n in start.items()}
+        points = {p: Decimal(n[0]) / MILLION for p, n in start.items()}
         if rules.get("opposition") == "pairwise":
             gaps = [points[other] - points[name] for other in others]
         else:
@@ -260,11 +232,11 @@ class SecondFold:
     # -- Jass ----------------------------------------------------------------------------------------------------------
     def _jass(self, rules: Body, game: Body, _: None) -> dict[str, tuple[Numbers, int, bool]]:
         seats, (one, two) = game["seats"], game["content"]["striche"]
-        points = [Decimal(game["start"][p][0]) / 1_000_000 for p in seats]
+        points = [Decimal(game["start"][p][0]) / MILLION for p in seats]
         expected = 1 / (1 + Decimal(10) ** ((sum(points[2:]) / 2 - sum(points[:2]) / 2) / 1000))
         deviation = (one - two) - (2 * expected - 1) * (one + two)
         score = min(max(Decimal("0.5") + deviation / 14, Decimal(0)), Decimal(1))
-        change = _even(rules.get("k", 32) * (score - expected) * 1_000_000 / 2)
+        change = rounded(rules.get("k", 32) * (score - expected) * MILLION / 2)
         winner = (one > two) - (one < two)
         signs = zip(seats, (1, 1, -1, -1), strict=True)
         return {p: ((self._now(p)[0] + sign * change, 0), sign * winner, True) for p, sign in signs}
@@ -274,7 +246,7 @@ class SecondFold:
         content, start, seats = game["content"], game["start"], game["seats"]
         if content.get("draw"):
             return {p: (self._now(p), 0, False) for p in seats}
-        defeats = [(_when(d["at"]), d["winner"], d["loser"]) for d in content.get("defeats", ()) if "at" in d]
+        defeats = [(moment(d["at"]), d["winner"], d["loser"]) for d in content.get("defeats", ()) if "at" in d]
         if "winner" in content:
             loser = next(p for p in content["players"] if p != content["winner"])
             defeats = [(game["started"], content["winner"], loser)]
@@ -286,9 +258,8 @@ class SecondFold:
                 own = start[name] if rules.get("basis", "start") == "start" else now[name]
                 his = now[other] if rules.get("basis") == "end" else start[other]
                 gap = own[0] - his[0] if name == winner else his[0] - own[0]
-                stake = next((10 - n for n, limit in enumerate(STAKES) if gap <= limit), 0)
                 factor = 10000 + 1900 * own[1] - 100 * his[1] - 3 * own[1] * his[1]
-                moved[name] = stake * factor // 160000
+                moved[name] = stake(gap) * factor // 160000
             for name, sign in ((winner, 1), (loser, -1)):
                 now[name] = [max(now[name][0] + sign * moved[name], 100), max(now[name][1] - moved[name], 100)]
                 tally.setdefault(name, []).append(sign)
@@ -301,16 +272,3 @@ class SecondFold:
         if not tally:
             return {}
         return {p: ((now[p][0], now[p][1]), sum(tally.get(p, [0])), p in tally) for p in seats}
-
-
-def _when(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(dt.UTC)
-
-
-def _months_later(day: dt.date, months: int) -> dt.date:
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return dt.date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
-
-
-def _even(value: Decimal) -> int:
-    return int(value.to_integral_value(ROUND_HALF_EVEN))

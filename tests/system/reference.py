@@ -11,17 +11,17 @@ import calendar
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_EVEN, Decimal, getcontext
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from typing import Any
 from zoneinfo import ZoneInfo
-
-getcontext().prec = 60
 
 Body = Mapping[str, Any]
 Numbers = tuple[int, int]
 """Millionths and 0, or rank and index."""
 MILLION = 1_000_000
+DIGITS = 60
 LATER = 9
+NEW: dict[str, Numbers] = {"spades": (1500 * MILLION, 0), "jass": (100 * MILLION, 0), "bridier": (500, 500)}
 
 
 def moment(text: str) -> dt.datetime:
@@ -83,7 +83,9 @@ def calculate(
     pool: Body, games: Iterable[tuple[str, Body]], starts: Mapping[str, Body], closed_until: dt.datetime
 ) -> Reference:
     """Everything a pool should say once all these games are rated and it is closed up to an instant."""
-    return _Calculation(pool, starts, closed_until).run(list(games))
+    with localcontext() as context:
+        context.prec = DIGITS
+        return _Calculation(pool, starts, closed_until).run(list(games))
 
 
 class _Calculation:
@@ -104,8 +106,7 @@ class _Calculation:
 
     def player(self, name: str, first: Numbers | None = None) -> Player:
         """A player, new when he was not there yet."""
-        news = {"spades": (1500 * MILLION, 0), "jass": (100 * MILLION, 0), "bridier": (500, 500)}
-        return self.found.players.setdefault(name, Player(first or news[self.system]))
+        return self.found.players.setdefault(name, Player(first or NEW[self.system]))
 
     def settings(self, started: dt.datetime) -> Body:
         """The rules in force at the start of a game."""
@@ -192,7 +193,7 @@ class _Calculation:
             k = rules.get("k", 25)
             if isinstance(k, Mapping):
                 k = k["first"] if player.games <= k["up_to_games"] else k["then"]
-            change = _rounded(Decimal(repr(k)) * (score - expected) * MILLION)
+            change = rounded(Decimal(repr(k)) * (score - expected) * MILLION)
             if name in quits:
                 counted = -1
             elif quitter is not None:
@@ -221,7 +222,7 @@ class _Calculation:
         expected = 1 / (1 + Decimal(10) ** ((sums[1] / 2 - sums[0] / 2) / 1000))
         deviation = striche[0] - striche[1] - (2 * expected - 1) * sum(striche)
         score = min(max(Decimal("0.5") + deviation / 14, Decimal(0)), Decimal(1))
-        change = _rounded(Decimal(repr(rules.get("k", 32))) * (score - expected) * MILLION / 2)
+        change = rounded(Decimal(repr(rules.get("k", 32))) * (score - expected) * MILLION / 2)
         winner = _jass_winner(result, striche)
         found = {}
         for sign, team in zip((1, -1), result["teams"], strict=True):
@@ -237,10 +238,10 @@ class _Calculation:
             return {name: (self.player(name).now, 0, False) for name in (one, two)}
         winner, loser = (one, two) if result["winner"] == one else (two, one)
         (high, i), (low, j) = self.player(winner).at(started), self.player(loser).at(started)
-        stake = _stake(high - low)
+        base = stake(high - low)
         found = {}
         for name, sign, own, other in ((winner, 1, i, j), (loser, -1, j, i)):
-            moved = stake * (10000 + 1900 * own - 100 * other - 3 * own * other) // 160000
+            moved = base * (10000 + 1900 * own - 100 * other - 3 * own * other) // 160000
             rank, index = self.player(name).now
             found[name] = ((max(rank + sign * moved, 100), max(index - moved, 100)), sign, True)
         return found
@@ -251,19 +252,20 @@ class _Calculation:
         for player in self.found.players.values():
             if self.system == "bridier" and player.last_result is not None:
                 floor = max((level for months, level in ((3, 200), (4, 300), (5, 400), (6, 500))
-                             if _months_later(player.last_result, months) <= day), default=100)  # fmt: skip
+                             if months_later(player.last_result, months) <= day), default=100)  # fmt: skip
                 rank, index = player.now
                 if floor > index:
                     player.change(at, 1, (rank, floor), "")
         self.found.lists[month] = {name: player.now for name, player in self.found.players.items()}
 
 
-def _stake(gap: int) -> int:
+def stake(gap: int) -> int:
+    """The base stake: what a winner so many rank points above the loser stakes."""
     limits = (0, 10, 20, 30, 40, 60, 80, 100, 140, 200)
     return next((10 - n for n, limit in enumerate(limits) if gap <= limit), 0)
 
 
-def _months_later(day: dt.date, months: int) -> dt.date:
+def months_later(day: dt.date, months: int) -> dt.date:
     """So many calendar months later, clamped to the month's end."""
     number = day.year * 12 + day.month - 1 + months
     year, month = number // 12, number % 12 + 1
@@ -273,10 +275,10 @@ def _months_later(day: dt.date, months: int) -> dt.date:
 def _closings(first: dt.date, until: dt.datetime, zone: ZoneInfo) -> list[tuple[dt.datetime, dt.date]]:
     """The closings after a day: (instant, first day of the month)."""
     found = []
-    day = _months_later(first.replace(day=1), 1)
+    day = months_later(first.replace(day=1), 1)
     while (at := dt.datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(dt.UTC)) <= until:
         found.append((at, day))
-        day = _months_later(day, 1)
+        day = months_later(day, 1)
     return found
 
 
@@ -300,5 +302,6 @@ def _jass_winner(result: Body, striche: Sequence[int]) -> int:
     return (striche[0] > striche[1]) - (striche[0] < striche[1])
 
 
-def _rounded(value: Decimal) -> int:
+def rounded(value: Decimal) -> int:
+    """Half to even."""
     return int(value.to_integral_value(ROUND_HALF_EVEN))
