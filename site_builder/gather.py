@@ -11,7 +11,7 @@ import msgspec
 from shared.ledger import calendar
 from shared.ledger.explain import changes_of, rated_game, translate_players
 from shared.ledger.fold import Rated
-from shared.ledger.order import CLOSING, instant_of
+from shared.ledger.order import instant_of
 from shared.ledger.rules import in_force
 from shared.ratings.base import FINISH, PlayerState, Rating, Settings
 from shared.store import clubs as club_store
@@ -32,7 +32,9 @@ SERIES = 400
 """Points of a chart: thinner than a pixel beyond."""
 PAIRINGS = 30
 CHUNK = 60
-"""Rows read at once where only the newest are wanted."""
+"""Rows read at once where only the newest of a tournament or group are wanted."""
+NEWEST_CHUNK = 5
+"""The same for the newest of a month, from each of its shards: some 4 KB, a read unit."""
 MONTHS_AHEAD = 6
 GameRef = tuple[str, str]
 
@@ -138,30 +140,14 @@ class Gatherer:
             return [row for row in self.all_rows if row.kind == FINISH][: -count - 1 : -1]
         found: list[Rated] = []
         for month in reversed(rated_store.read_index(self.ctx.table, self.pool.id).months):
-            for text in self._backwards(keys.rated(self.pool.id, month)):
+            rows = rated_store.newest_of_month(self.ctx.table, self.pool.id, month, self.view, NEWEST_CHUNK)
+            for _, text in rows:
                 row = rated_store.load_rated(text)
                 if row.kind == FINISH:
                     found.append(row)
                 if len(found) == count:
                     return found
         return found
-
-    def _backwards(self, pk: str) -> Iterator[str]:
-        """The rows of a month from its end, without closings, of which there is one for every player."""
-        bound: str | None = None
-        while True:
-            chunk = list(self.ctx.table.query(pk, forward=False, last=bound, limit=CHUNK))
-            for item in chunk:
-                if item["sk"][16] == str(CLOSING):
-                    bound = item["sk"][:16]
-                    break
-                text = self.view.pick(item) if item["sk"] != bound else None
-                if text is not None:
-                    yield text
-            else:
-                if len(chunk) < CHUNK:
-                    return
-                bound = chunk[-1]["sk"]
 
     def player_rows(self, sid: str) -> list[Rated]:
         """A player's rows, oldest first."""

@@ -9,6 +9,9 @@ from shared.store.table import Key
 SHARDS = 4
 """Inbox and ledger of a pool are spread over so many partitions, so that 500 results a second (2 write units each for
 a transactional put) stay below DynamoDB's 1,000 write units a second on any one key."""
+RATED_SHARDS = 8
+"""Rated rows of a pool and month are spread over so many partitions: 500 rows a second (4 write units each, two
+versions in a transaction) put 250 on each of them, and a rebuild that writes every row anew has 2,000 rows a second."""
 STATE_SHARDS = 16
 """Player states of a pool are spread over so many partitions, so that a closing can read and write them in parallel."""
 META = "META"
@@ -165,9 +168,9 @@ def inbox(pool_id: str, number: int) -> str:
 
 
 # -- ratings -----------------------------------------------------------------------------------------------------
-def rated(pool_id: str, month: str) -> str:
-    """Partition of the rated moments of a month (UTC, by when they happened); sort key: order."""
-    return f"RATED#{pool_id}#{month}"
+def rated(pool_id: str, month: str, number: int) -> str:
+    """Partition of the rated moments of a month (UTC, by when they happened), shard ``number``; sort key: order."""
+    return f"RATED#{pool_id}#{month}#{number}"
 
 
 def state(pool_id: str, sid: str) -> Key:

@@ -10,6 +10,7 @@ the claim is still its own, so a replay that was overtaken cannot write any more
 from __future__ import annotations
 
 import base64
+import heapq
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 
 from shared.ledger.fold import Rated
-from shared.ledger.order import BEGINNING, utc_month
+from shared.ledger.order import BEGINNING, CLOSING, kind_of, utc_month
 from shared.ledger.statehash import to_hex
 from shared.ratings.base import Game, PlayerState, Rating
 from shared.store import keys
@@ -218,7 +219,7 @@ def read_index(table: Table, pool: str) -> Index:
 # -- rows --------------------------------------------------------------------------------------------------------
 def rated_key(pool: str, order: str, at: int) -> Key:
     """Where a rated moment of that order and instant is kept."""
-    return keys.rated(pool, utc_month(at)), order
+    return keys.rated(pool, utc_month(at), keys.shard(order, keys.RATED_SHARDS)), order
 
 
 def is_rated_key(key: Key) -> bool:
@@ -228,7 +229,7 @@ def is_rated_key(key: Key) -> bool:
 
 def month_of(key: Key) -> str:
     """The month of a rated moment's key."""
-    return key[0].rsplit("#", 1)[1]
+    return key[0].rsplit("#", 2)[1]
 
 
 def read_rows(
@@ -241,11 +242,60 @@ def read_rows(
             yield item["sk"], text
 
 
+def items_of_month(table: Table, pool: str, month: str, *, first: str | None = None) -> Iterator[Item]:
+    """The items of the rated moments of a month in played order, from an order on (inclusive), in whatever version:
+    its shards side by side, each page by page."""
+    shards = (table.query(keys.rated(pool, month, number), first=first) for number in range(keys.RATED_SHARDS))
+    return heapq.merge(*shards, key=_sort_key)
+
+
+def read_month(
+    table: Table, pool: str, month: str, view: View, *, first: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """(order, text) of the rated moments of a month that exist in the view, in played order, from an order on
+    (inclusive)."""
+    for item in items_of_month(table, pool, month, first=first):
+        text = view.pick(item)
+        if text is not None:
+            yield item["sk"], text
+
+
 def read_rated(table: Table, pool: str, months: Iterable[str], view: View, after: str = "") -> Iterator[Rated]:
     """The rated moments behind an order, in played order."""
     for month in sorted(months):
-        for _, text in read_rows(table, keys.rated(pool, month), view, first=after or None):
+        for _, text in read_month(table, pool, month, view, first=after or None):
             yield _rated.decode(text)
+
+
+def newest_of_month(table: Table, pool: str, month: str, view: View, chunk: int) -> Iterator[tuple[str, str]]:
+    """(order, text) of the rated moments of a month from its end, without closings, of which there is one for every
+    player. Reads no more than is taken, ``chunk`` items of a shard at a time."""
+    shards = (_backwards(table, keys.rated(pool, month, number), chunk) for number in range(keys.RATED_SHARDS))
+    for item in heapq.merge(*shards, key=_sort_key, reverse=True):
+        text = view.pick(item)
+        if text is not None:
+            yield item["sk"], text
+
+
+def _sort_key(item: Item) -> str:
+    order: str = item["sk"]
+    return order
+
+
+def _backwards(table: Table, pk: str, chunk: int) -> Iterator[Item]:
+    bound: str | None = None
+    while True:
+        found = list(table.query(pk, forward=False, last=bound, limit=chunk))
+        for item in found:
+            if kind_of(item["sk"]) == CLOSING:
+                bound = item["sk"][:16]  # sorts before all that happened at its instant: only closings are passed over
+                break
+            if item["sk"] != bound:
+                yield item
+        else:
+            if len(found) < chunk:
+                return
+            bound = found[-1]["sk"]
 
 
 def read_states(table: Table, pool: str, sids: Iterable[str], view: View) -> dict[str, StateRow]:

@@ -103,6 +103,6 @@ def _refs(ctx: Context, pool: Pool, club: str, month: str, after: str | None) ->
 def _moments(ctx: Context, pool: Pool, begin: int, end: int, after: str | None) -> Iterator[tuple[str, Any]]:
     view = rated.read_cursor(ctx.table, pool.id).view
     for month in dict.fromkeys((utc_month(begin), utc_month(end - 1))):
-        for order, text in rated.read_rows(ctx.table, keys.rated(pool.id, month), view, first=after):
+        for order, text in rated.read_month(ctx.table, pool.id, month, view, first=after):
             if after is None or order > after:
                 yield order, rated.load_rated(text)

@@ -46,6 +46,7 @@ from shared.ledger.order import (
     after_closing,
     instant_of,
     just_after,
+    kind_of,
     order,
     subject_of,
     tick_of,
@@ -732,7 +733,7 @@ class _Batch:
         """A row of the fold."""
         key = store.rated_key(self.run.pool.id, row.order, instant_of(row.order))
         self.draft.rows[key] = store.dump(row)
-        self.months.add(key[0])
+        self.months.add(store.month_of(key))
         self.draft.pointers |= pointers_of(self.run.pool, row, row.order)
         for sid, *_ in row.after:
             self.dirty[sid] = row.order
@@ -807,12 +808,20 @@ class _Batch:
         games = self.touched_games | _games_of(self.removals)
         if self.dirty or games:
             operations.append(outbox_entry(run, moved, set(self.dirty), games, self.since))
+        self.months -= _month_known(cursor)
         if self.months:
-            months = {m.rsplit("#", 1)[1] for m in self.months}
-            operations.append(Update(store.index_key(pool.id), "ADD #months :months", {"months": months}))
+            operations.append(Update(store.index_key(pool.id), "ADD #months :months", {"months": self.months}))
         _commit(run, operations, moved)
         run.result.events += len(self.removals)
         self._reset()
+
+
+def _month_known(cursor: Cursor) -> set[str]:
+    """The month of the head, where that is a rated moment: it stands in the index, which is not written again. With
+    its checkpoints the index weighs ten units, and it lies on the key of the cursor, which every batch moves."""
+    if not cursor.head or kind_of(cursor.head) not in (QUIT, RESET, FINISH):
+        return set()
+    return {utc_month(instant_of(cursor.head))}
 
 
 def pointers_of(pool: Pool, row: Rated, key: str) -> set[Key]:
@@ -893,14 +902,12 @@ def _read_old(run: Run, index: Index, boundary: str, start_month: str, *, games:
     """``games``: the story too; a rebuild has it from the ledger."""
     old = _Old()
     table, pool, view = run.table, run.pool.id, run.cursor.view
-    partitions: list[tuple[str, str | None]] = [
-        (keys.rated(pool, month), boundary or None) for month in index.months if month >= start_month
-    ]
+    months: list[tuple[str, str | None]] = [(m, boundary or None) for m in index.months if m >= start_month]
     if boundary and "0000-00" in index.months:
-        partitions.append((keys.rated(pool, "0000-00"), None))
-    for pk, first in partitions:
-        for item in table.query(pk, first=first):
-            key = (pk, item["sk"])
+        months.append(("0000-00", None))
+    for month, first in months:
+        for item in store.items_of_month(table, pool, month, first=first):
+            key = (item["pk"], item["sk"])
             text = view.pick(item)
             if text is None:
                 continue

@@ -351,7 +351,7 @@ def _audit_chains(pool: Pool, expected: Expected) -> None:
 
 def _audit_checkpoints(ladder: Ladder, pool: Pool, cursor: store.Cursor, expected: Expected) -> None:
     index = store.read_index(ladder.ctx.table, pool.id)
-    assert set(index.months) >= {pk.rsplit("#", 1)[1] for pk, _ in expected.rows}
+    assert set(index.months) >= {store.month_of(key) for key in expected.rows}
     carried = {row.order: row.carried for row in expected.rated if row.carried is not None}
     for mark in index.checkpoints:
         assert cursor.closed_until is not None

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from shared.ledger.order import to_datetime
-from shared.store import keys
 from shared.store import rated as store
 from shared.usecases import games, reading
 from shared.usecases.drafts import GameDraft
@@ -172,7 +171,7 @@ class Previewing(Ladder):
         }  # fmt: skip
         rows: dict[tuple[str, str], list[str]] = {}
         for month in store.read_index(self.ctx.table, "p").months:
-            for _, text in store.read_rows(self.ctx.table, keys.rated("p", month), view):
+            for _, text in store.read_month(self.ctx.table, "p", month, view):
                 if (game := store.load_rated(text).game) is not None:
                     rows.setdefault((game.club, game.game_id), []).append(text)
         return shown, rows

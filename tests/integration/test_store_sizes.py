@@ -70,7 +70,7 @@ def test_a_pool_of_three_megabytes(emulated_system: System) -> None:
         expected = audit(ladder)
         weight: dict[str, int] = {}
         for (pk, _), size in sizes(ladder).items():
-            kind = pk.split("#")[0] + pk[-8:] if pk.startswith("RATED") else pk.split("#")[0]
+            kind = f"RATED#{pk.split('#')[2]}" if pk.startswith("RATED") else pk.split("#")[0]
             weight[kind] = weight.get(kind, 0) + size
         assert weight["RATED#2026-07"] > 2_000_000, "pages are missed where there are several"
         assert weight["STATE"] + weight["RATED#2026-07"] + weight["LEDGER"] > 3_000_000
