@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from xml.sax.saxutils import escape
+
+import msgspec
+from msgspec.structs import replace
 
 from shared.ledger.order import iso
 from shared.ratings.base import Rating
@@ -35,7 +36,7 @@ def neutralise(cell: str) -> str:
 
 def to_json(value: object) -> bytes:
     """Compact JSON in UTF-8, keys in the order given, one line."""
-    return (json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n").encode()
+    return msgspec.json.encode(value) + b"\n"
 
 
 def standing(pool: PoolView, line: Standing, record: Sequence[int] | None = None) -> dict[str, Any]:

@@ -94,15 +94,17 @@ class Figures:
         """The ratings of a list; neighbours that print alike but differ get one decimal more."""
         before, after = around
         line = [s.rating for s in (before, *standings, after) if s is not None]
-        offset = 1 if before is not None else 0
+        shown = [self.first(rating) for rating in line]
         alike = set()
-        for one, two in pairwise(line):
-            if self.unit > 1 and one != two and self.first(one) == self.first(two):
-                alike |= {one, two}
+        if self.unit > 1:
+            for (one, two), (text, other) in zip(pairwise(line), pairwise(shown), strict=True):
+                if text == other and one != two:
+                    alike |= {one, two}
+        offset = 1 if before is not None else 0
         return [
-            self.first(rating, self.decimals + 1 if rating in alike else None)
-            for rating in line[offset : offset + len(standings)]
-        ]
+            self.first(rating, self.decimals + 1) if rating in alike else text
+            for rating, text in zip(line, shown, strict=True)
+        ][offset : offset + len(standings)]
 
     def band_name(self, band: Band) -> str:
         """A tier's name in the language, else in the first there is."""

@@ -65,6 +65,9 @@ class Gatherer:
         self.cursor = cursor
         self.view = cursor.view
         self.persons: dict[str, people.Person] = {}
+        """Read in this run."""
+        self.remembered: Mapping[str, ListRow] = {}
+        """By id, the rows of the last list: whoever has not changed since is known from there."""
         self.listed: set[str] = set()
         """Players who have a page."""
         self.labels: set[str] = set()
@@ -86,21 +89,30 @@ class Gatherer:
 
     def know(self, sids: Iterable[str]) -> None:
         """Look up the persons of these ids that are not known yet."""
-        missing = sorted({sid for sid in sids if sid not in self.persons})
+        missing = sorted({sid for sid in sids if sid not in self.persons and sid not in self.remembered})
         if missing:
-            self.persons.update(people.persons(self.ctx.table, missing))
+            self.read_anew(missing)
+
+    def read_anew(self, sids: Iterable[str]) -> None:
+        """Look up persons that may have changed since the last list."""
+        self.persons.update(people.persons(self.ctx.table, sorted(set(sids))))
+
+    def named(self, sid: str) -> tuple[str, str] | None:
+        """Name and handle; None of one who is not known."""
+        found = self.persons.get(sid) or self.remembered.get(sid)
+        return (found.name, found.handle) if found is not None else None
 
     def person(self, sid: str) -> views.Person:
         """Whom an id means, without a handle when he has no page; one nobody stands behind is a former player."""
-        found = self.persons.get(sid)
+        found = self.named(sid)
         if found is None:
             return views.Person(None, "")
-        return views.Person(found.handle if sid in self.listed else None, found.name)
+        return views.Person(found[1] if sid in self.listed else None, found[0])
 
     def handle(self, sid: str) -> str:
         """A player's handle for data, with or without a page; the id of one who is not known any more."""
-        found = self.persons.get(sid)
-        return found.handle if found is not None else sid
+        found = self.named(sid)
+        return found[1] if found is not None else sid
 
     def _mentions(self, page: str, names: Iterable[str]) -> None:
         """Remember what a page names that may get a page or lose it without the page's own ratings changing."""
@@ -224,8 +236,7 @@ class Gatherer:
 
     def _text(self, text: str) -> str:
         """A server-made id as the handle that readers know; any other text as it is."""
-        found = self.persons.get(text)
-        return found.handle if found is not None else text
+        return self.handle(text)
 
     def _pairings(self, rows: Sequence[Rated], sid: str, *, same_side: bool) -> tuple[views.Pairing, ...]:
         sums: dict[str, list[float]] = {}

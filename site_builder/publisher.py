@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +22,7 @@ from shared.ledger import calendar, lists
 from shared.ledger.order import BEGINNING, END
 from shared.ledger.rules import in_force
 from shared.ratings.base import MICROSECONDS, PlayerState, Rating, Settings
-from shared.store import keys, people, pools
+from shared.store import keys, pools
 from shared.store import rated as rated_store
 from shared.store.bucket import etag
 from shared.store.pools import Pool
@@ -59,6 +60,8 @@ CACHE_ASSETS = "public, max-age=31536000, immutable"
 
 
 Line = TypeVar("Line")
+Placed = tuple[ListRow, int | None]
+"""A row and its place in the list at hand."""
 
 
 class Overtaken(Exception):
@@ -163,16 +166,30 @@ def _refresh(ctx: Context, pool: Pool, cursor: Cursor, states: dict[str, PlayerS
             states.pop(sid, None)
 
 
-def changed_slices(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[int], int]:
+def changed_slices(
+    old: Sequence[Placed], new: Sequence[Placed], shown: Callable[[ListRow], object] | None = None
+) -> tuple[list[int], int]:
     """Numbers (from 1) of the pages whose rows differ, or whose number of pages does; and how many pages there are.
 
     The rows next to a page belong to it: a rating is printed with a decimal when its neighbour's prints alike.
+
+    Args:
+        shown: what the list shows of a row; all of it when left out.
     """
-    size, pages, before = site.PAGE_SIZE, site.pages_needed(len(new)), site.pages_needed(len(old))
-    if pages != before:
+    size, pages = site.PAGE_SIZE, site.pages_needed(len(new))
+    if pages != site.pages_needed(len(old)):
         return list(range(1, pages + 1)), pages
-    spans = [(max(0, (n - 1) * size - 1), n * size + 1) for n in range(1, pages + 1)]
-    return [n for n, (first, last) in enumerate(spans, 1) if old[first:last] != new[first:last]], pages
+    found: set[int] = set()
+    for number, (one, two) in enumerate(zip_longest(old, new)):
+        if one is not None and two is not None:
+            if one[0] is two[0] and one[1] == two[1]:
+                continue
+            if shown is not None and one[1] == two[1] and shown(one[0]) == shown(two[0]):
+                continue
+            if shown is None and one == two:
+                continue
+        found |= {(number - 1) // size + 1, number // size + 1, (number + 1) // size + 1}
+    return sorted(page for page in found if 1 <= page <= pages), pages
 
 
 class _Publication:
@@ -385,33 +402,33 @@ class _Publication:
         raise Overtaken(pool.id)
 
     def _rows(self, states: Mapping[str, PlayerState], old: PublishedList | None, dirty: _Dirty) -> list[ListRow]:
-        """The rows of the new list, in its order and with places, previous ones still of the old list."""
+        """The rows of the new list, in its order and with places, previous ones still of the old list.
+
+        A row that says the same as before is the same object, so that the many that did are told apart at no cost:
+        rows are never changed, only replaced.
+        """
         known = {row.sid: row for row in old.rows} if old is not None else {}
-        self.gather.know(states if dirty.everything else dirty.players)
+        self.gather.read_anew(states if dirty.everything else dirty.players)
+        if not dirty.everything:
+            self.gather.remembered = known
+        persons = self.gather.persons
         rows: dict[str, ListRow] = {}
         for sid, state in states.items():
-            was, person = known.get(sid), self.gather.persons.get(sid)
-            if person is None and was is None:
+            was, person = known.get(sid), persons.get(sid)
+            if person is None:
+                if was is not None:
+                    rows[sid] = was if was.state is state else replace_struct(was, state=state)
                 continue
-            rows[sid] = ListRow(
-                sid=sid,
-                handle=person.handle if person is not None else was.handle if was else sid,
-                name=person.name if person is not None else was.name if was else "",
-                clubs=list(person.clubs) if person is not None else was.clubs if was else [],
-                state=state,
-                previous_place=was.previous_place if was else None,
-                previous=was.previous if was else None,
-                spark=was.spark if was else [],
-                month_place=was.month_place if was else None,
-            )
-        if not dirty.everything:
-            self.gather.persons |= {
-                sid: people.Person(sid, row.handle, row.name, tuple(row.clubs), "", None) for sid, row in known.items()
-            } | self.gather.persons
-        self._order(rows)
-        return self._sorted
+            named = (person.handle, person.name, list(person.clubs))
+            if was is None:
+                rows[sid] = ListRow(sid, *named, state)
+            elif was.state is not state or (was.handle, was.name, was.clubs) != named:
+                rows[sid] = replace_struct(was, handle=named[0], name=named[1], clubs=named[2], state=state)
+            else:
+                rows[sid] = was
+        return self._order(rows)
 
-    def _order(self, rows: dict[str, ListRow]) -> None:
+    def _order(self, rows: Mapping[str, ListRow]) -> list[ListRow]:
         system, pool = self.pool.system, self.pool
         named = {sid: (row.name, row.handle) for sid, row in rows.items()}
         language = pool.languages[0] if pool.languages else "en"
@@ -420,9 +437,12 @@ class _Publication:
         variants = self._variants(states, order, self.ctx.clock(), pool.settings)
         main = [sid for sid in order if variants[sid] == MAIN]
         places = lists.places(system, states, main)
-        for sid, row in rows.items():
-            row.variant, row.place = variants[sid], places.get(sid)
-        self._sorted = [rows[sid] for sid in main] + [rows[sid] for sid in order if rows[sid].variant != MAIN]
+        found = []
+        for sid in (*main, *(sid for sid in order if variants[sid] != MAIN)):
+            row, variant, place = rows[sid], variants[sid], places.get(sid)
+            same = row.place == place and row.variant == variant
+            found.append(row if same else replace_struct(row, variant=variant, place=place))
+        return found
 
     # -- months --------------------------------------------------------------------------------------------------
     def _closings(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> None:
@@ -457,10 +477,13 @@ class _Publication:
         self._months_without_results(since, last)
         new.months = [note for note in new.months if closing.closing_of(note.month, self.pool.time_zone) < since]
         shown = self._last_list(last, latest)
+        rows = []
         for row in new.rows:
-            row.spark = sparks[row.sid]
-            row.previous_place, row.previous = latest.get(row.sid, (None, None))
-            row.month_place = shown[row.sid][0] or 0 if row.sid in shown else None
+            previous_place, previous = latest.get(row.sid, (None, None))
+            month_place = shown[row.sid][0] or 0 if row.sid in shown else None
+            moved = {"previous_place": previous_place, "previous": previous, "month_place": month_place}
+            rows.append(replace_struct(row, spark=sparks[row.sid], **moved))
+        new.rows = rows
 
     def _months_without_results(self, since: int, last: int) -> None:
         """A frozen list stands even when every result before it was voided."""
@@ -551,8 +574,7 @@ class _Publication:
         self.gather.know(states)
         settings = self.pool.rules[self._rules_at(at)].settings
         language = self.pool.languages[0] if self.pool.languages else "en"
-        persons = self.gather.persons
-        named = {sid: (persons[sid].name, persons[sid].handle) for sid in states if sid in persons}
+        named = {sid: found for sid in states if (found := self.gather.named(sid)) is not None}
         order = lists.ordered(self.pool.system, states, named, lambda name: collation_key(name, language))
         variants = self._variants(states, order, at, settings)
         places = lists.places(self.pool.system, states, [sid for sid in order if variants[sid] == MAIN])
@@ -664,7 +686,8 @@ class _Publication:
         for variant in variants:
             if variant != "main" and not now[variant]:
                 continue
-            numbers, pages = changed_slices(was[variant], now[variant])
+            by_figure = variant not in inventory.VARIANTS
+            numbers, pages = changed_slices(was[variant], now[variant], _but_place if by_figure else None)
             if every or variant == MAIN:
                 numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
             for number in numbers:
@@ -684,26 +707,35 @@ class _Publication:
         yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r, _ in now[MAIN][:10]])
 
     def _lines(
-        self, placed: Sequence[tuple[ListRow, int | None]], number: int
+        self, placed: Sequence[Placed], number: int
     ) -> tuple[list[views.Standing], tuple[views.Standing | None, views.Standing | None]]:
         """The lines of a page of a list, and those next to it on either side."""
         first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
         begin = max(first - 1, 0)
         lines = [(self.gather.standing(row), place) for row, place in placed[begin : last + 1]]
-        found = [line if line.place == place else replace(line, place=place) for line, place in lines]
+        found = [line if line.place == place else replace_struct(line, place=place) for line, place in lines]
         before = found.pop(0) if first else None
         after = found.pop() if len(found) > site.PAGE_SIZE else None
         return found, (before, after)
 
-    def _placed(self, rows: Sequence[ListRow], variant: str) -> list[tuple[ListRow, int | None]]:
-        """The rows of a list in its order with their places; in a figure's list the highest first, none last."""
+    def _placed(self, rows: Sequence[ListRow], variant: str) -> list[Placed]:
+        """The rows of a list in its order with their places; in a figure's list the highest first, none last.
+
+        There equal figures, and those without, follow each other by handle: so no game moves them that leaves the
+        figure alone.
+        """
         found = inventory.of_variant(rows, variant)
         if variant in inventory.VARIANTS:
             return [(row, row.place) for row in found]
-        figures = {row.sid: self.gather.figures(row.state).get(variant) for row in found}
-        known = [(row, figure) for row in found if (figure := figures[row.sid]) is not None]
+        known: list[tuple[ListRow, Any]] = []
+        unknown: list[Placed] = []
+        for row in sorted(found, key=lambda row: row.handle):
+            figure = self.gather.figures(row.state).get(variant)
+            if figure is None:
+                unknown.append((row, None))
+            else:
+                known.append((row, figure))
         known.sort(key=lambda entry: -entry[1])
-        unknown: list[tuple[ListRow, int | None]] = [(row, None) for row in found if figures[row.sid] is None]
         return [*_numbered(known), *unknown]
 
     def _recent(self) -> tuple[views.GameLine, ...]:
@@ -718,6 +750,8 @@ class _Publication:
         touched = self.gather.played_in & self.gather.labels
         for row in new.rows:
             was = before.pop(row.sid, None)
+            if was is row and not (dirty.everything or self.after_crash):
+                continue
             if dirty.everything or self.after_crash or was is None or _in_label(was) != _in_label(row):
                 touched |= row.state.labels.keys()
                 touched |= was.state.labels.keys() if was is not None else set()
@@ -737,10 +771,7 @@ class _Publication:
         kind, _, rest = label.partition(":")
         base = rest.partition(":")[0]
         ordered = self._label_order(label, rows)
-        numbers, pages = changed_slices(
-            [(_in_label(row), place) for row, place in self._label_order(label, was)],
-            [(_in_label(row), place) for row, place in ordered],
-        )
+        numbers, pages = changed_slices(self._label_order(label, was), ordered, _in_label)
         numbers = list(range(1, pages + 1)) if dirty.everything or self.after_crash else sorted({1, *numbers})
         name = self.gather.club_names.get(base, base) if kind == "club" else base
         years = sorted(n.rpartition(":")[2] for n in self.gather.labels if n.startswith(f"{kind}:{base}:"))
@@ -768,7 +799,7 @@ class _Publication:
         placed = _numbered([(row, row.state.labels[label][6]) for row in ordered])
         return tuple(self._lines(placed, 1)[0])
 
-    def _label_order(self, label: str, rows: Sequence[ListRow]) -> list[tuple[ListRow, int | None]]:
+    def _label_order(self, label: str, rows: Sequence[ListRow]) -> list[Placed]:
         """The players of a label with their places: by rating, in a tournament by what they did there."""
         if not label.startswith("tournament:"):
             places = lists.places(self.pool.system, {r.sid: r.state for r in rows}, [r.sid for r in rows])
@@ -1029,6 +1060,11 @@ def _numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | Non
     return found
 
 
+def _but_place(row: ListRow) -> tuple[object, ...]:
+    """A row in a list that has places of its own."""
+    return (row.sid, row.handle, row.name, row.state, row.spark, row.previous, row.previous_place)
+
+
 def _in_label(row: ListRow) -> tuple[object, ...]:
     """What a row shows in the list of a club, group, tournament or year: not its place in the whole list."""
     return (row.sid, row.handle, row.name, row.state, row.variant == "inactive")
@@ -1046,9 +1082,13 @@ def _members(rows: Iterable[ListRow], labels: set[str]) -> dict[str, list[ListRo
 def _shown_otherwise(old: PublishedList, new: PublishedList) -> set[str]:
     """Players whose own page shows something else though no game of theirs changed: their place in the last month, or
     that they count as inactive."""
-    were = {row.sid: (row.month_place, row.previous, row.variant == "inactive") for row in old.rows}
-    shown = ((row.sid, (row.month_place, row.previous, row.variant == "inactive")) for row in new.rows)
-    return {sid for sid, now in shown if were.get(sid) != now}
+
+    def shown(row: ListRow | None) -> object:
+        return None if row is None else (row.month_place, row.previous, row.variant == "inactive")
+
+    were = {row.sid: row for row in old.rows}
+    pairs = ((row, were.get(row.sid)) for row in new.rows)
+    return {row.sid for row, was in pairs if row is not was and shown(row) != shown(was)}
 
 
 def _frozen_since(ctx: Context, pool: Pool, old: PublishedList | None) -> int:

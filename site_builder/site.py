@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
@@ -42,7 +42,8 @@ from shared.ratings.base import Settings
 from site_builder import charts, data, picture, statistics
 from site_builder.addresses import Addresses, key, prefix
 from site_builder.assets import asset
-from site_builder.figures import Figures, Row
+from site_builder.figures import Figures
+from site_builder.rows import Lines
 from site_builder.views import (
     BestEver,
     ChangeNote,
@@ -62,7 +63,7 @@ from site_builder.views import (
     Standing,
     StatisticsPage,
 )
-from site_builder.words import Words, words
+from site_builder.words import words
 
 HTML = "text/html; charset=utf-8"
 PNG = "image/png"
@@ -70,6 +71,8 @@ ATOM = "application/atom+xml; charset=utf-8"
 ACCENTS = 8
 PAGE_SIZE = 100
 """Players on a page of a list."""
+MOVING = ("main", "new", "established", "inactive", "unlisted")
+"""Lists that tell movement since the last closing; a list by a figure has places of its own."""
 TEMPLATES = [str(Path(__file__).parent / "templates")]
 """Where templates are looked for; an operator's own rule system puts its folder in front (``add_templates``)."""
 
@@ -190,70 +193,71 @@ def _languages(pool: PoolView) -> tuple[str, ...]:
     return pool.languages or ("en",)
 
 
+class _Tongue:
+    """A pool in one language: what its pages share. Kept while pages of the same pool follow each other."""
+
+    def __init__(self, site: SiteView, pool: PoolView, language: str) -> None:
+        self.site, self.pool, self.language = site, pool, language
+        text = self.text = words(language)
+        self.figures = Figures(pool, text)
+        self.to = Addresses(pool, language)
+        self.context: dict[str, Any] = {
+            "site": site,
+            "pool": pool,
+            "language": language,
+            "home": prefix(site.languages, language) if language in site.languages else "/",
+            "to": self.to,
+            "figures": self.figures,
+            "tz": pool.time_zone,
+            "accent": accent(pool),
+            "person": _person,
+            "people": {},
+            "date": lambda at: text.date_at(at, pool.time_zone),
+            "short_date": lambda at: text.short_day(day_of(at, pool.time_zone)),
+            "moment": lambda at: text.moment_at(at, pool.time_zone),
+            "since": None if pool.last_closing is None else text.day_month(day_of(pool.last_closing, pool.time_zone)),
+        }
+
+    @cached_property
+    def rules(self) -> _Rules:
+        """The rule system's template, for pages whose people it is told one by one."""
+        return _Rules(self.language, self.pool.system, self.context)
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Writes the lines of its lists."""
+        return Lines(self.figures, self.to, self.rules)
+
+
+_kept: list[_Tongue] = []
+
+
+def _tongue(site: SiteView, pool: PoolView, language: str) -> _Tongue:
+    """A pool in a language; the one of the page before where it is the same."""
+    global _kept
+    kept = [one for one in _kept if one.pool is pool and one.site is site]
+    found = next((one for one in kept if one.language == language), None)
+    if found is None:
+        found = _Tongue(site, pool, language)
+        _kept = [*kept, found]
+    return found
+
+
 def _pool_pages(
     site: SiteView,
     pool: PoolView,
     template: str,
     where: Callable[[Addresses], str],
-    make: Callable[[Words, Figures], dict[str, Any]],
+    make: Callable[[_Tongue], dict[str, Any]],
 ) -> Iterator[Page]:
     """A page of a pool in each of its languages."""
     alternates = [(language, words(language).name, where(Addresses(pool, language))) for language in _languages(pool)]
     for language, _, address in alternates:
-        text = words(language)
-        figures = Figures(pool, text)
-        context = {
-            "site": site,
-            "pool": pool,
-            "language": language,
-            "home": prefix(site.languages, language) if language in site.languages else "/",
-            "to": Addresses(pool, language),
-            "figures": figures,
-            "tz": pool.time_zone,
-            "address": address,
-            "alternates": alternates,
-            "accent": accent(pool),
-            "person": _person,
-            "people": {},
-            "date": lambda at, text=text: text.date_at(at, pool.time_zone),
-            "short_date": lambda at, text=text: text.short_day(day_of(at, pool.time_zone)),
-            "moment": lambda at, text=text: text.moment_at(at, pool.time_zone),
-            "since": None if pool.last_closing is None else text.day_month(day_of(pool.last_closing, pool.time_zone)),
-            **make(text, figures),
-        }
-        context["rules_of"] = _Rules(language, pool.system, context)
+        tongue = _tongue(site, pool, language)
+        context = {**tongue.context, "address": address, "alternates": alternates, **make(tongue)}
+        # Where a page has people of its own, so must the template that names them.
+        context["rules_of"] = _Rules(language, pool.system, context) if context["people"] else tongue.rules
         yield Page(key(address), HTML, render_page(template, language, context))
-
-
-def _rows(
-    pool: PoolView,
-    figures: Figures,
-    standings: Sequence[Standing],
-    around: tuple[Standing | None, Standing | None] = (None, None),
-    label: str | None = None,
-) -> list[Row]:
-    text = figures.words
-    rows = []
-    for line, rating in zip(standings, figures.printed(standings, around), strict=True):
-        whole, _, fraction = rating.partition(text.decimal)
-        record: Sequence[int] = line.labels.get(label or "") or (line.games, line.won, line.drawn, line.lost)
-        moved = 0 if line.place is None or line.previous_place is None else line.previous_place - line.place
-        changed = line.previous is not None and line.previous[0] != line.rating
-        rows.append(
-            Row(
-                line,
-                whole,
-                fraction and text.decimal + fraction,
-                str(line.index) if figures.paired else "",
-                moved,
-                figures.delta(line.previous, (line.rating, line.index), 0) if changed else "",
-                line.previous is None,
-                "–".join(str(number) for number in record[1:4]),
-                "" if line.last_played is None else text.short_day(day_of(line.last_played, pool.time_zone)),
-                charts.sparkline(line.spark),
-            )
-        )
-    return rows
 
 
 def pages_needed(players: int) -> int:
@@ -287,8 +291,9 @@ def home_pages(site: SiteView) -> Iterator[Page]:
             )
             figures = Figures(pool, text)
             about = _Rules(language, summary.system, {"figures": figures, "pool": pool})
-            rows = _rows(pool, figures, summary.leaders)
-            pools.append((summary, Addresses(pool, shown), accent(summary), rows, figures, about))
+            to = Addresses(pool, shown)
+            rows = Lines(figures, to, about).rows(summary.leaders)
+            pools.append((summary, to, accent(summary), rows, figures, about))
         context = {
             "site": site,
             "language": language,
@@ -338,13 +343,16 @@ def list_pages(
     """
     first = variant == "main" and number == 1
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> dict[str, Any]:
+        rows = tongue.lines.rows(standings, around)
+        movement = tongue.context["since"] is not None and variant in MOVING
         return {
-            "rows": (rows := _rows(pool, figures, standings, around)),
+            "rows": tongue.lines.of_list(rows, variant, movement=movement),
             "decimals": any(row.fraction for row in rows),
+            "movement": movement,
             "number": number,
             "pages": pages,
-            "list_address": lambda page: Addresses(pool, text.language).list(page, variant),
+            "list_address": lambda page: tongue.to.list(page, variant),
             "variant": variant,
             "variants": variants,
             "recent": recent if first else (),
@@ -365,8 +373,8 @@ def _all_new(standings: Sequence[Standing]) -> bool:
 def embed_pages(site: SiteView, pool: PoolView, standings: Sequence[Standing]) -> Iterator[Page]:
     """``/embed/{pool}/``: the first players in a page to put into another site's frame."""
 
-    def make(_text: Words, figures: Figures) -> dict[str, Any]:
-        return {"rows": _rows(pool, figures, standings)}
+    def make(tongue: _Tongue) -> dict[str, Any]:
+        return {"rows": tongue.lines.rows(standings)}
 
     def where(to: Addresses) -> str:
         return prefix(_languages(pool), to.language) + f"embed/{pool.id}/"
@@ -377,17 +385,19 @@ def embed_pages(site: SiteView, pool: PoolView, standings: Sequence[Standing]) -
 def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Page]:
     """A page of a month's list. JSON and CSV hold the whole list: ``data.month_json``, ``data.month_csv``."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> dict[str, Any]:
+        lines = tongue.lines
+        rows = lines.rows(month.standings)
+        groups = groupby(rows, lambda row: row.standing.apart)
         return {
             "month": month,
-            "rows": (rows := _rows(pool, figures, month.standings)),
-            "groups": [(apart, list(group)) for apart, group in groupby(rows, lambda row: row.standing.apart)],
+            "groups": [(apart, lines.of_month(list(group))) for apart, group in groups],
             "settings": _settings(pool.settings_at(month.rules)),
             "all_new": _all_new(month.standings),
             "decimals": any(row.fraction for row in rows),
             "number": month.page,
             "pages": month.pages,
-            "month_address": lambda page: Addresses(pool, text.language).month(month.month, page),
+            "month_address": lambda page: tongue.to.month(month.month, page),
         }
 
     yield from _pool_pages(site, pool, "month.html", lambda to: to.month(month.month, month.page), make)
@@ -396,25 +406,26 @@ def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Pa
 def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Page]:
     """A page of the list of a club, group, tournament or year."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
-        name = f"{label.kind}:{label.id}"
-        rows = _rows(pool, figures, label.standings, label.around, label=name)
-        gainers = _rows(pool, figures, label.gainers, label=name)
+    name = f"{label.kind}:{label.id}"
+
+    def make(tongue: _Tongue) -> dict[str, Any]:
+        lines = tongue.lines
+        rows = lines.rows(label.standings, label.around, name)
         tallied = any(any(line.labels.get(name, ())[4:6]) for line in label.standings)
         beside = any(any(line.labels.get(name, ())[7:]) for line in label.standings)
         return {
             "label": label,
             "label_key": name,
-            "gainers": gainers,
+            "gainers": lines.rows(label.gainers, label=name),
             "rounds": _by_round(label.games),
             "base": label.id.partition(":")[0],
-            "rows": rows,
+            "rows": lines.of_label(rows, name, tallied=tallied, points=beside),
             "decimals": any(row.fraction for row in rows),
             "number": label.page,
             "pages": label.pages,
             "tallied": tallied,
             "points": beside,
-            "label_address": lambda page: Addresses(pool, text.language).label(label.kind, label.id, page),
+            "label_address": lambda page: tongue.to.label(label.kind, label.id, page),
         }
 
     yield from _pool_pages(site, pool, "label.html", lambda to: to.label(label.kind, label.id, label.page), make)
@@ -435,7 +446,7 @@ def best_pages(site: SiteView, pool: PoolView, best: Sequence[BestEver]) -> Iter
         shared = number > 1 and line.rating == best[number - 2].rating
         places.append(places[-1] if shared else number)
 
-    def make(_text: Words, _figures: Figures) -> dict[str, Any]:
+    def make(_: _Tongue) -> dict[str, Any]:
         return {"best": list(zip(places, best, strict=True))}
 
     yield from _pool_pages(site, pool, "best.html", lambda to: to.section("best"), make)
@@ -443,7 +454,7 @@ def best_pages(site: SiteView, pool: PoolView, best: Sequence[BestEver]) -> Iter
 
 def index_pages(site: SiteView, pool: PoolView, index: IndexPage) -> Iterator[Page]:
     """All lists of the pool."""
-    yield from _pool_pages(site, pool, "lists.html", lambda to: to.section("lists"), lambda *_: {"index": index})
+    yield from _pool_pages(site, pool, "lists.html", lambda to: to.section("lists"), lambda _: {"index": index})
 
 
 # -- players and games ---------------------------------------------------------------------------------------------
@@ -452,7 +463,8 @@ def index_pages(site: SiteView, pool: PoolView, index: IndexPage) -> Iterator[Pa
 def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[Page]:
     """A player's page in every language, his JSON and his feed. Says nothing that another's game would change."""
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> dict[str, Any]:
+        text, figures = tongue.text, tongue.figures
         bands = [(band.lower, band.upper, figures.band_name(band)) for band in pool.bands]
         chart = charts.line_chart(
             [(at, rating) for at, rating, _ in page.series], figures.unit, pool.time_zone, text.months_short, bands
@@ -461,7 +473,7 @@ def player_pages(site: SiteView, pool: PoolView, page: PlayerPage) -> Iterator[P
             "@context": "https://schema.org",
             "@type": "Person",
             "name": page.standing.name,
-            "url": site.origin + Addresses(pool, text.language).player(page.standing.player),
+            "url": site.origin + tongue.to.player(page.standing.player),
             "memberOf": [{"@type": "Organization", "name": name} for _, name in page.clubs],
         }
         return {"page": page, "standing": page.standing, "chart": chart, "person_ld": htmlsafe_json_dumps(about)}
@@ -513,7 +525,7 @@ def _explained(rules_of: _Rules, changes: Sequence[GameChange]) -> list[tuple[li
 def game_pages(site: SiteView, pool: PoolView, game: GamePage) -> Iterator[Page]:
     """A game with the explanation of every change, in every language."""
 
-    def make(_text: Words, _figures: Figures) -> dict[str, Any]:
+    def make(_: _Tongue) -> dict[str, Any]:
         number = game.rules % len(pool.rules)
         return {
             "game": game,
@@ -532,7 +544,7 @@ def game_pages(site: SiteView, pool: PoolView, game: GamePage) -> Iterator[Page]
 
 def changes_pages(site: SiteView, pool: PoolView, notes: Sequence[ChangeNote]) -> Iterator[Page]:
     """Corrections, voids, merges with their reasons, newest first."""
-    yield from _pool_pages(site, pool, "changes.html", lambda to: to.section("changes"), lambda *_: {"notes": notes})
+    yield from _pool_pages(site, pool, "changes.html", lambda to: to.section("changes"), lambda _: {"notes": notes})
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
@@ -542,7 +554,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
 def rules_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
     """The rules in words and formulas, every number from the pool's settings, and how they changed over time."""
 
-    def make(_text: Words, _figures: Figures) -> dict[str, Any]:
+    def make(_: _Tongue) -> dict[str, Any]:
         dated = [(entry["from"], _settings(pool.settings_at(number))) for number, entry in enumerate(pool.rules)]
         return {"dated": dated, "settings": dated[pool.present][1]}
 
@@ -552,13 +564,13 @@ def rules_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
 def calculator_pages(site: SiteView, pool: PoolView) -> Iterator[Page]:
     """The calculator: works with a script; without it the page explains the way by the API."""
 
-    def make(_text: Words, figures: Figures) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> dict[str, Any]:
         settings = _settings(pool.settings_at(pool.present))
         return {
             "settings": settings,
             "settings_json": json.dumps(settings, ensure_ascii=False, separators=(",", ":")),
             "script": asset(f"calculator/{pool.system}.js"),
-            "start": figures.first(pool.rule_system.start(None, pool.settings_at()).rating),
+            "start": tongue.figures.first(pool.rule_system.start(None, pool.settings_at()).rating),
             "start_index": pool.rule_system.start(None, pool.settings_at()).index,
         }
 
@@ -569,7 +581,8 @@ def statistics_pages(site: SiteView, pool: PoolView, page: StatisticsPage) -> It
     """Ratings spread out, activity by month, and how well the ratings foretell results."""
     honesty = statistics.honesty(page.scores)
 
-    def make(text: Words, figures: Figures) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> dict[str, Any]:
+        text, figures = tongue.text, tongue.figures
         spread = statistics.distribution(page.ratings, figures.unit)
         drawn = [(text.number(low, group=False), count) for low, count in spread]
         months = [(text.short_month(month), games) for month, games, _ in page.activity[-36:]]
@@ -594,13 +607,13 @@ def stub_page(site: SiteView, pool: PoolView, path: str) -> Page:
     roots = [Addresses(pool, language).pool.removeprefix("/") for language in _languages(pool)]
     root = next(root for root in roots if path.startswith(root))
     below = path.removeprefix(root).removesuffix("index.html")
-    pages = _pool_pages(site, pool, "stub.html", lambda to: to.pool + below, lambda *_: {"alternates": ()})
+    pages = _pool_pages(site, pool, "stub.html", lambda to: to.pool + below, lambda _: {"alternates": ()})
     return next(page for page in pages if page.path == path)
 
 
 def ledger_pages(site: SiteView, pool: PoolView, ledger: LedgerPage) -> Iterator[Page]:
     """How to recompute the ratings, and the files that it takes."""
-    yield from _pool_pages(site, pool, "ledger.html", lambda to: to.section("ledger"), lambda *_: {"ledger": ledger})
+    yield from _pool_pages(site, pool, "ledger.html", lambda to: to.section("ledger"), lambda _: {"ledger": ledger})
 
 
 def _feed(

@@ -95,12 +95,7 @@ def to_datetime(at: int) -> dt.datetime:
 
 def iso(at: int) -> str:
     """An instant as the API answers it: ``2026-11-03T18:40:00Z``, with microseconds only when there are any."""
-    moment = to_datetime(at)
-    return (
-        moment.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
-        + (f".{moment.microsecond:06d}" if moment.microsecond else "")
-        + "Z"
-    )
+    return to_datetime(at).isoformat()[:-6] + "Z"
 
 
 def utc_month(at: int) -> str:

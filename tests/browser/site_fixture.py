@@ -15,9 +15,10 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace as replace_struct
 
 from shared.ledger.calendar import closings, day_of, month_of
 from shared.ledger.order import to_instant
@@ -442,7 +443,7 @@ class World:
             month = month_of(at - 1, ZONE)
             lines = self.standings(snap, previous, sparks=False)
             if pool.system == "bridier":
-                lines[-3:] = [replace(line, place=None, apart="new") for line in lines[-3:]]
+                lines[-3:] = [replace_struct(line, place=None, apart="new") for line in lines[-3:]]
             moved = sorted(
                 (Mover(x.player, x.name, x.previous, (x.rating, x.index)) for x in lines if x.previous),
                 key=lambda m: -abs(m.after[0] - m.before[0]),

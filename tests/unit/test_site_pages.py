@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from shared.ratings import _registered, rule_system
 from site_builder import data, publisher, site
@@ -192,7 +193,7 @@ def test_the_first_language_has_no_prefix() -> None:
 
 def test_ties_share_a_place_and_alike_ratings_are_told_apart() -> None:
     lines = [standing(1, 1600.2), standing(2, 1550.5), standing(2, 1550.5), standing(4, 1550.6), standing(5, 1499.5)]
-    lines = [replace(line, player=f"q{n}") for n, line in enumerate(lines)]
+    lines = [replace_struct(line, player=f"q{n}") for n, line in enumerate(lines)]
     text = html(site.list_pages(SITE, POOL, lines))
     ratings = re.findall(r'<td class="r[ d]*">(.*?)</td>', text)
     assert [re.sub("<.*?>", "", rating) for rating in ratings] == ["1600", "1550.5", "1550.5", "1550.6", "1500"]
@@ -368,7 +369,7 @@ def test_players_listed_apart_in_a_month_have_a_heading_and_a_reason() -> None:
     assert "Index above 495" in second
     assert "Beat" in second
     assert "still new" not in text
-    everybody = (replace(new, place=1, apart=""),)
+    everybody = (replace_struct(new, place=1, apart=""),)
     month = html(site.month_pages(SITE, pool, MonthPage("2026-10", "frozen", everybody)))
     today = html(site.list_pages(SITE, pool, everybody))
     for text in (month, today):
