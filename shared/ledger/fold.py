@@ -9,8 +9,9 @@ thing that is stored.
 from __future__ import annotations
 
 import datetime as dt
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ import msgspec
 from shared.ledger import calendar
 from shared.ledger.lane import NO_RECORD, Chunk, Lane, label_names
 from shared.ledger.order import BEGINNING, CLOSING, RESET, SNAPSHOT, START, after_closing, order, tick_of, to_datetime
-from shared.ledger.plain import Plain, apart
+from shared.ledger.plain import Part, apart
 from shared.ledger.rules import DatedRules, in_force
 from shared.ratings.base import (
     FINISH,
@@ -131,8 +132,9 @@ class Story:
     """Merged players: id merged away → survivor, followed through."""
     known_starts: Mapping[GameRef, Sequence[Rating]] = field(default_factory=dict)
     """Start ratings of games that began before the fold does."""
-    plain: Plain | None = None
-    """Games told column by column; none of them is among ``games``. Only for a fold from the beginning."""
+    plain: Sequence[Part] = ()
+    """Games told column by column, part after part in played order; none of them is among ``games``. Only for a fold
+    from the beginning."""
 
 
 def closing_boundary(at: int) -> Tick:
@@ -165,6 +167,11 @@ class Fold:
         self.time_zone = time_zone
         self._states: dict[str, PlayerState] = {} if states is None else states
         self._lane: Lane | None = None
+        self._parts: deque[Part] = deque()
+        """Those of the story that are not reached yet."""
+        self._apart: deque[Tick] = deque()
+        """What is left to tell of the present part's games that go one by one."""
+        self._is_plain: dict[bytes, bool] = {}
         self.with_labels = labels
         self.moments = 0
         self._starts: dict[GameRef, dict[str, Rating]] = {}
@@ -258,67 +265,97 @@ class Fold:
         self, story: Story, *, since: Tick | None = None, closings_after: int | None, closed_until: int | None
     ) -> Iterator[Rated | Closed | Held | Opened | Chunk]:
         """The same (see ``run``), with the plain games of the story in chunks: their ratings as columns of numbers."""
-        if story.plain is not None:
-            if since is not None:
-                raise ValueError("plain games are told from the beginning only")
-            story = self._open_lane(story, story.plain)
+        if story.plain and since is not None:
+            raise ValueError("plain games are told from the beginning only")
         ticks, held = self.ticks(story, since)
         yield from held
+        if story.plain and isinstance(self.system, BulkSystem):
+            self._lane = Lane(
+                self.system, self.rules, self.time_zone, self._states, self._fresh, labels=self.with_labels
+            )
+        self._parts, self._apart = deque(story.plain), deque()
+        first = next((tick[:1] for tick in ticks if tick[0] > BEGINNING), None)
+        while self._is_next_due(first) and self._first_of_part() is None:
+            yield from self._open_part(story)
         closings = self._closings(ticks, story, closings_after, closed_until)
-        due = next(closings, None)
-        for tick in ticks:
-            while due is not None and (due[0], CLOSING) <= tick[:2]:
-                yield from self._plain_until((due[0], CLOSING))
+        due, queue = next(closings, None), deque(ticks)
+        while True:
+            source = queue
+            if self._apart and (not queue or self._apart[0][:7] < queue[0][:7]):
+                source = self._apart
+            tick: Tick | None = source[0] if source else None
+            closes = due is not None and (tick is None or (due[0], CLOSING) <= tick[:2])
+            limit = (due[0], CLOSING) if due is not None and closes else tick
+            yield from self._plain_until(limit)
+            if self._is_next_due(limit):
+                yield from self._open_part(story)
+            elif due is not None and closes:
                 yield from self._close(*due)
                 due = next(closings, None)
-            yield from self._plain_until(tick)
-            self._settle()
-            subject = tick[8]
-            if isinstance(subject, tuple) and not isinstance(subject, Reset):
-                game, _, players, told, _ = subject
-                if tick[1] == SNAPSHOT:
-                    ref = (game.club, game.game_id)
-                    if ref not in self._starts:  # else somebody quit at the very start: rated by what stood before that
-                        self._take_down(game, players)
-                    if game.finished_at is None:
-                        start = self._starts[ref]
-                        yield Opened(told, [start[p] for p in players], order(*tick[:7]))
-                    continue
-                try:
-                    yield self._moment(tick)
-                except CannotRate as error:
-                    yield Held(told, error.reason)
-            elif isinstance(subject, Start):
-                yield self._start(subject, dormant=tick[7])
+            elif tick is not None:
+                source.popleft()
+                yield from self._tell(tick)
             else:
-                yield self._reset(subject, tick[7])
-        while due is not None:
-            yield from self._plain_until((due[0], CLOSING))
-            yield from self._close(*due)
-            due = next(closings, None)
-        yield from self._plain_until(None)
+                return
+
+    def _tell(self, tick: Tick) -> Iterator[Rated | Held | Opened]:
+        self._settle()
+        subject = tick[8]
+        if isinstance(subject, Start):
+            yield self._start(subject, dormant=tick[7])
+        elif isinstance(subject, Reset):
+            yield self._reset(subject, tick[7])
+        elif tick[1] == SNAPSHOT:
+            game, _, players, told, _ = subject
+            ref = (game.club, game.game_id)
+            if ref not in self._starts:  # else somebody quit at the very start: rated by what stood before that
+                self._take_down(game, players)
+            if game.finished_at is None:
+                start = self._starts[ref]
+                yield Opened(told, [start[p] for p in players], order(*tick[:7]))
+        else:
+            try:
+                yield self._moment(tick)
+            except CannotRate as error:
+                yield Held(subject[3], error.reason)
 
     # -- plain games ---------------------------------------------------------------------------------------------
-    def _open_lane(self, story: Story, plain: Plain) -> Story:
-        """Get ready to rate plain games in bulk; the story with those among its other games that cannot be."""
-        system = self.system
-        bulk = system if isinstance(system, BulkSystem) else None
+    def _is_next_due(self, limit: Tick | None) -> bool:
+        """Whether games of the next part can stand before a tick (None: the end of all)."""
+        return bool(self._parts) and (limit is None or self._parts[0].begins <= limit[0])
 
-        def is_rated(kind: Content) -> bool:
-            return bulk is not None and all(bulk.plain(kind, r.settings) is not None for r in self.rules)
+    def _open_part(self, story: Story) -> Iterator[Held]:
+        """Go on to the next part: its games that can be rated in bulk, and those that are looked at one by one."""
+        if self._lane is not None:
+            self._lane.close()
+        plain = self._parts.popleft().load()
+        fast, others = apart(plain, self.system, self._is_rated_in_bulk, story.aliases, self.rules[0].since)
+        if self._lane is not None:
+            self._lane.open(fast)
+        ticks, held = self.ticks(Story(others, aliases=story.aliases), None)
+        self._apart.extend(ticks)
+        yield from held
 
-        fast, others = apart(plain, system, is_rated, story.aliases, self.rules[0].since)
-        if bulk is not None:
-            self._lane = Lane(
-                bulk, self.rules, self.time_zone, self._states, self._fresh, fast, labels=self.with_labels
-            )
-        return replace(story, games=[*story.games, *others], plain=fast)
+    def _is_rated_in_bulk(self, kind: Content) -> bool:
+        key = msgspec.json.encode(kind)
+        if key not in self._is_plain:
+            bulk = self.system if isinstance(self.system, BulkSystem) else None
+            self._is_plain[key] = bulk is not None and all(bulk.plain(kind, r.settings) is not None for r in self.rules)
+        return self._is_plain[key]
+
+    def _first_of_part(self) -> int | None:
+        """When the first game of the present part that is not told yet was played."""
+        times = [tick[0] for tick in self._apart][:1]
+        lane = self._lane
+        if lane is not None and lane.plain is not None and lane.next < len(lane.plain):
+            times.append(lane.plain.at[lane.next])
+        return min(times, default=None)
 
     def _plain_until(self, tick: Tick | None) -> Iterator[Chunk]:
         if self._lane is None:
             return
         for chunk in self._lane.until(tick):
-            self.moments += chunk.last - chunk.first
+            self.moments += len(chunk)
             yield chunk
             self._lane.settle_where_many_wait()
 
@@ -332,15 +369,10 @@ class Fold:
         if lane is None:
             return
         lane.settle_before(chunk)
-        plain, rules, step = lane.plain, self.rules[chunk.rules], chunk.stride // (2 * lane.plain.width)
+        plain, since = chunk.plain, self.rules[chunk.rules].since
         games: dict[str, int] = {}
-        history = chunk.history
         for number in range(chunk.first, chunk.last):
-            begin = (number - chunk.first) * chunk.stride
-            values = list(map(int, history[begin : begin + chunk.stride]))
-            indexes = values[1::2] if step == 2 else [0] * (2 * plain.width)
-            ratings = list(zip(values[::step], indexes, strict=True))
-            start, end = ratings[: plain.width], ratings[plain.width :]
+            start, end = chunk.ratings(number)
             score = lane.result(chunk, number).score
             before: list[Before] = []
             after: list[After] = []
@@ -357,7 +389,7 @@ class Fold:
                 after,
                 plain.game(self.system, number),
                 0,
-                rules.since,
+                since,
                 start,
                 before,
             )
@@ -369,7 +401,8 @@ class Fold:
             return iter(())
         if after is None:
             times = [tick[0] for tick in ticks if tick[0] > BEGINNING][:1]
-            times += story.plain.at[:1] if story.plain is not None else []
+            first = self._first_of_part()
+            times += [] if first is None else [first]
             times += [
                 calendar.first_instant(dt.date.fromordinal(s.state.last_result), self.time_zone)
                 for s in story.starts

@@ -1,62 +1,99 @@
 """The fast lane of the fold: plain games rated column by column, with the same results to the bit.
 
-Rating itself goes game by game in played order, on two flat lists of numbers. All the rest of a player's state (his
-record, last days, best rating, records per label) depends only on what happened in which game, not on the next one's
-rating, so it is *settled* for many games at once, when somebody reads the states or another kind of event comes.
+Rating itself goes game by game in played order, on flat lists of numbers. All the rest of a player's state (his
+record, last days, records per label) depends only on what happened in which game, not on the next one's rating, so it
+is counted in loops of its own: each has little to look at, which stays in a processor's cache. It is *settled* (written
+into the states) when somebody reads them, or another kind of event comes.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, repeat
-from operator import add, mul, sub
+from itertools import compress, pairwise, repeat
+from operator import add, neg, sub
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from shared.ledger import calendar
 from shared.ledger.rules import DatedRules
-from shared.ratings.base import NO_TALLY, BulkSystem, PlainBatch, PlainResult, PlayerState, Settings, TeamSystem
+from shared.ratings.base import (
+    NO_TALLY,
+    BulkSystem,
+    Content,
+    PlainBatch,
+    PlainResult,
+    PlayerState,
+    Rating,
+    TeamSystem,
+)
 
 if TYPE_CHECKING:
-    from shared.ledger.plain import Plain
+    from shared.ledger.plain import Label, Plain
 
-MOST_AT_ONCE = 4_096
-"""Games rated at a time: the numbers they make stay in a processor's cache until they are packed into the history. With
-sixteen times as many a fold of a million games takes half as long again."""
-SETTLE_AT = 50_000
-"""So many games are rated before what follows from their ratings is worked out."""
-_BITS = 17
-_UNIT_WON, _UNIT_LOST = 1 << _BITS, 1 << 2 * _BITS
-"""One won and one lost game in a number that also counts the games in its lowest bits; all of it below 2^53."""
-_MOST_COUNTED = 1 << _BITS
-_LABELS = 1 << 24
-"""More than there are labels (club, group, tournament, year) in a pool."""
+MOST_AT_ONCE = 2_048
+"""Games rated at a time: the numbers they make stay in a processor's cache until they are packed into the history."""
+_BITS = 26
+_WON = float(1 << _BITS)
+"""One won game, in a number that also counts the games in its lower half: whole, and below 2^53."""
+SETTLE_AT = (1 << _BITS) - 1_000_000
+"""So many games may be counted before they are settled, at the latest."""
 _NEVER = -(2**62)
 
 
 class Chunk:
     """Plain games that were rated one after another, and every seat's rating before and after each.
 
-    ``history`` holds, per game: rating (and index, in a system whose games change it) of every seat before it, then
-    after it; whole numbers.
+    ``history`` holds ``stride`` whole numbers a game. Where all of a team move alike: the rating of every seat before
+    it, then by how much the first team's ratings change (the second's: the opposite). Else: rating (and index, in a
+    system whose games change it) of every seat before it, then the same after it.
     """
 
-    __slots__ = ("first", "history", "last", "rules", "stride")
+    __slots__ = ("alike", "first", "history", "indexed", "last", "plain", "rules", "stride")
 
-    def __init__(self, first: int, last: int, rules: int, stride: int) -> None:
+    def __init__(self, plain: Plain, first: int, last: int, rules: int, *, indexed: bool) -> None:
+        self.plain = plain
         self.first = first
         self.last = last
-        """Numbers of the games in ``Story.plain``: from ``first`` up to, not including, ``last``."""
+        """Numbers of the games in ``plain``: from ``first`` up to, not including, ``last``."""
         self.rules = rules
-        self.stride = stride
+        self.alike = False
+        self.indexed = indexed
+        self.stride = 2 * plain.width * (2 if indexed else 1)
         self.history = array("d")
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def gained(self, seat: int) -> Iterable[float]:
+        """By how much the rating of a seat changed in each game."""
+        width = self.plain.width
+        if self.alike:
+            changes = self.history[width :: self.stride]
+            return changes if 2 * seat < width else map(neg, changes)
+        step = 2 if self.indexed else 1
+        return map(sub, self.history[(width + seat) * step :: self.stride], self.history[seat * step :: self.stride])
+
+    def ratings(self, number: int) -> tuple[list[Rating], list[Rating]]:
+        """Every seat's rating before and after a game, by its number in ``plain``."""
+        begin, width = (number - self.first) * self.stride, self.plain.width
+        values = list(map(int, self.history[begin : begin + self.stride]))
+        if self.alike:
+            change, half = values.pop(), width // 2
+            values += [value + change for value in values[:half]] + [value - change for value in values[half:]]
+        if self.indexed:
+            pairs = list(zip(values[::2], values[1::2], strict=True))
+        else:
+            pairs = list(zip(values, repeat(0, 2 * width), strict=True))
+        return pairs[:width], pairs[width:]
 
 
 class Lane:
-    """Rates the plain games of a story; ``states`` are the fold's own."""
+    """Rates plain games, part by part of a story; ``states`` are the fold's own."""
 
     def __init__(
         self,
@@ -65,7 +102,6 @@ class Lane:
         time_zone: str,
         states: dict[str, PlayerState],
         fresh: PlayerState,
-        plain: Plain,
         *,
         labels: bool,
     ) -> None:
@@ -74,43 +110,96 @@ class Lane:
         self.time_zone = time_zone
         self.states = states
         self.fresh = fresh
-        self.plain = plain
         self.with_labels = labels
+        self.plain: Plain | None = None
+        """The part that is being told."""
         self.next = 0
-        """The first game not yet rated."""
-        size = len(plain.ids)
-        self._ratings: list[Any] = [0] * size
-        self._indexes = [0] * size
-        self._games = [0] * size
-        self._record = [0] * size
-        """Games, won and lost since the states were settled."""
-        self._last = [_NEVER] * size
-        self._best: list[float] = [_NEVER] * size
-        self._best_index: list[float] = [0] * size
-        self._best_at = [_NEVER] * size
+        """Its first game not yet rated."""
+        self._ids: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._ratings: list[Any] = []
+        self._indexes: list[int] = []
+        self._games: list[int] = []
+        self._record: list[float] = []
+        """Games and won since the states were settled."""
+        self._drawn: defaultdict[int, int] = defaultdict(int)
+        self._last: list[int] = []
+        self._best: list[float] = []
+        self._best_index: list[float] = []
+        self._best_at: list[int] = []
         """The best rating, its index, and when it was reached since the states were settled."""
-        self._changes: list[Callable[[float], float]] | None = None
-        self._unknown = size
-        self._known = bytearray(size)
-        """1: the lists above hold what this player's state will be once settled."""
-        self._numbers = {sid: number for number, sid in enumerate(plain.ids)}
-        self._pending: list[Chunk] = []
-        self._results: dict[int, list[PlainResult | None]] = {}
-        self._records: defaultdict[int, complex] = defaultdict(complex)
-        """Player and label → gained, and as imaginary part the record: not yet in the states. Two whole numbers below
-        2^53 in one object: half the time of two."""
-        self._scored: defaultdict[int, complex] = defaultdict(complex)
+        self._stale: set[int] = set()
+        """Players of whom the lists above do not hold what their state will be once settled."""
+        self._people: list[int] = []
+        """The part's players, kinds and labels: their numbers here."""
+        self._kinds: list[int] = []
+        self._labels: list[int] = []
+        self._contents: list[Content] = []
+        self._contents_known: dict[bytes, int] = {}
+        self._labels_told: list[Label] = []
+        self._labels_known: dict[Label, int] = {}
+        self._number = -1
+        """The number of the rules by which the kinds of games are rated so:"""
+        self._results: list[PlainResult | None] = []
+        self._changes: list[Callable[[float], float] | None] = []
+        self._units: list[tuple[float, float]] = []
+        """What a game of each kind counts for the first half of its seats, and for the second."""
+        self._even: set[int] = set()
+        """Kinds of drawn games."""
+        self._alike = False
+        """Every kind has a change: two against two by the sums of their ratings."""
+        self._waiting = 0
+        """Games not yet in the states; who played them, while these are few; the last of them."""
+        self._few: list[Sequence[int]] | None = []
+        self._latest: Chunk | None = None
+        self._day_begins: list[int] = []
+        """The days of the games that wait, ascending: an instant from which each is, and its ordinal."""
+        self._days: list[int] = []
+        self._records: list[defaultdict[int, complex]] = []
+        """By label, by player: gained, and as imaginary part games and won; not yet in the states. Two whole numbers
+        below 2^53 in one object: half the time of two."""
+        self._scored: list[defaultdict[int, complex]] = []
         """... for, and as imaginary part against."""
-        self._beside: defaultdict[int, int] = defaultdict(int)
+        self._records_drawn: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._beside: defaultdict[tuple[int, int], int] = defaultdict(int)
+        """By label and player."""
         self._counted = 0
         """Games in these records."""
         self._label_ids: dict[tuple[int, int], int] = {}
         self._label_names: list[list[str]] = []
 
+    # -- parts ---------------------------------------------------------------------------------------------------
+    def open(self, plain: Plain) -> None:
+        """Go on with these games, which stand behind all told before."""
+        self.plain, self.next = plain, 0
+        known = len(self._ids)
+        new = [sid for sid in plain.ids if sid not in self._numbers]
+        self._ids += new
+        self._numbers.update(zip(new, range(known, known + len(new)), strict=True))
+        # One object per player, which all columns share.
+        self._people = list(map(self._numbers.__getitem__, plain.ids))
+        more = len(new)
+        for numbers in (self._ratings, self._indexes, self._games, self._best_index):
+            numbers.extend([0] * more)
+        for numbers in (self._last, self._best, self._best_at):
+            numbers.extend([_NEVER] * more)
+        self._record.extend([0.0] * more)
+        self._stale.update(range(known, len(self._ids)))
+        keys = map(msgspec.json.encode, plain.kinds)
+        told = zip(keys, plain.kinds, strict=True)
+        self._kinds = [_number(self._contents_known, self._contents, key, kind) for key, kind in told]
+        self._labels = [_number(self._labels_known, self._labels_told, label, label) for label in plain.labels]
+
+    def close(self) -> None:
+        """Let go of the part that was told; what was counted stays."""
+        self.plain = self._latest = None
+
     # -- rating --------------------------------------------------------------------------------------------------
     def until(self, tick: Sequence[Any] | None) -> Iterator[Chunk]:
-        """Rate the games that stand before a tick (None: all that are left)."""
+        """Rate the games of the part that stand before a tick (None: all that are left)."""
         plain = self.plain
+        if plain is None:
+            return
         end = len(plain) if tick is None else plain.before(tick, self.next)
         while self.next < end:
             first = self.next
@@ -118,94 +207,124 @@ class Lane:
             last = min(end, first + MOST_AT_ONCE)
             if number + 1 < len(self.rules):
                 last = min(last, bisect_left(plain.at, self.rules[number + 1].since, first))
-            yield self._rate(first, last, number)
+            yield self._rate(plain, first, last, number)
 
-    def _rate(self, first: int, last: int, number: int) -> Chunk:
-        plain, settings = self.plain, self.rules[number].settings
-        if number not in self._results:
-            # Other rules may count games where these did not: begin again from the states.
+    def _rate(self, plain: Plain, first: int, last: int, number: int) -> Chunk:
+        runs = self._runs(plain.at[first:last])
+        # Days go back for a while where clocks do so at midnight. Those that wait must ascend.
+        if self._days and runs[0][1] < self._days[-1]:
             self.settle()
-            self._known = bytearray(len(plain.ids))
-            self._unknown = len(plain.ids)
-            results = self._results[number] = [self.system.plain(kind, settings) for kind in plain.kinds]
-            self._changes = self._team_changes(results, settings)
-        seats = [column[first:last] for column in plain.seats]
-        if self._unknown:
-            for player in set().union(*seats):
-                if not self._known[player]:
-                    self._load(player)
-        chunk = Chunk(first, last, number, 2 * plain.width * (2 if self.system.plain_indexes else 1))
-        if self._changes is not None:
-            self._rate_teams(chunk, seats, self._changes)
+        for (_, before), (place, day) in pairwise(runs):
+            if day < before:
+                last = first + place
+                break
+        runs = [run for run in runs if first + run[0] < last]
+        self._prepare(plain, number)
+        if self._stale:
+            for player in self._stale:
+                self._load(player)
+            self._stale.clear()
+        people, here = self._people.__getitem__, self._kinds
+        seats = [list(map(people, column[first:last])) for column in plain.seats]
+        kinds = list(map(here.__getitem__, plain.kind[first:last]))
+        at = plain.at[first:last]
+        chunk = Chunk(plain, first, last, number, indexed=self.system.plain_indexes)
+        for place, day in runs:
+            if not self._days or day > self._days[-1]:
+                self._days.append(day)
+                self._day_begins.append(at[place])
+        if self._alike:
+            self._rate_teams(chunk, kinds, at, seats)
         else:
             history: list[float] = []
             numbers = (self._ratings, self._indexes, self._games)
-            batch = PlainBatch(self._results[number], plain.kind[first:last], seats, *numbers, history)
-            self.system.rate_plain(batch, settings)
+            batch = PlainBatch(self._results, kinds, seats, *numbers, history)
+            self.system.rate_plain(batch, self.rules[number].settings)
             chunk.history = array("d", history)
-            self._count(chunk, seats)
-        self._pending.append(chunk)
+            self._count(chunk, kinds, at, seats)
+        self._note_drawn(self._drawn, kinds, seats)
+        self._waiting += len(chunk)
+        self._latest = chunk
+        if self._few is not None:
+            self._few += seats
+            if plain.width * self._waiting > len(self._ids):
+                self._few = None
+        if self.with_labels:
+            self._label(chunk, kinds, seats, runs)
         self.next = last
         return chunk
 
-    def _team_changes(
-        self, results: Sequence[PlainResult | None], settings: Settings
-    ) -> list[Callable[[float], float]] | None:
-        """A function per kind of game, where the system has them (and numbers to 2^53 are enough)."""
-        if not isinstance(self.system, TeamSystem) or self.plain.width != 4:
-            return None
-        found = []
-        for result in results:
-            change = float if result is None else self.system.team_change(result, settings)
-            if change is None:
-                return None
-            found.append(change)
-        return found
-
-    def _units(self, number: int) -> list[list[int]]:
-        """What a game of each kind counts for the first half of its seats, and for the second."""
-        scores = [0 if r is None else r.score for r in self._results[number]]
-        return [[1 + _unit(score) for score in scores], [1 + _unit(-score) for score in scores]]
+    def _prepare(self, plain: Plain, number: int) -> None:
+        """Have a result, and a change where the system has such, for each kind of game under these rules."""
+        new = number != self._number
+        if not new and len(self._results) == len(self._contents):
+            return
+        if new:
+            self._number = number
+            self._results, self._changes, self._units, self._even = [], [], [], set()
+        settings = self.rules[number].settings
+        teams = self.system if isinstance(self.system, TeamSystem) and plain.width == 4 else None
+        for kind in range(len(self._results), len(self._contents)):
+            result = self.system.plain(self._contents[kind], settings)
+            self._results.append(result)
+            change: Callable[[float], float] | None = None if teams is None else float
+            score = 0 if result is None else result.score
+            if result is not None and teams is not None:
+                change = teams.team_change(result, settings)
+            if result is not None and not score:
+                self._even.add(kind)
+            self._changes.append(change)
+            self._units.append((1.0 + (_WON if score > 0 else 0.0), 1.0 + (_WON if score < 0 else 0.0)))
+        alike = None not in self._changes
+        if new or alike != self._alike:
+            # Others may count games where these did not, or need whole numbers: begin again from the states.
+            self.settle()
+            self._stale.update(range(len(self._ids)))
+        self._alike = alike
 
     def _rate_teams(
-        self, chunk: Chunk, seats: Sequence[Sequence[int]], changes: Sequence[Callable[[float], float]]
+        self,
+        chunk: Chunk,
+        kinds: Sequence[int],
+        at: Sequence[int],
+        seats: Sequence[Sequence[int]],
     ) -> None:
-        """Two against two: rating, record, last instant and best rating in one go."""
-        kinds, at = self.plain.kind[chunk.first : chunk.last], self.plain.at[chunk.first : chunk.last]
-        ratings, record, last, best, best_at = self._ratings, self._record, self._last, self._best, self._best_at
-        told = list(zip(changes, *self._units(chunk.rules), strict=True))
+        """Two against two: rating and best rating in one go, record and last instant in another."""
+        ratings, best, best_at = self._ratings, self._best, self._best_at
+        changes: list[Any] = self._changes
         history: list[float] = []
         extend = history.extend
-        games = zip(map(told.__getitem__, kinds), at, *seats, strict=True)
-        for (change_of, unit, other_unit), instant, a, c, b, d in games:
+        for change_of, a, c, b, d in zip(map(changes.__getitem__, kinds), *seats, strict=True):
             rating_a, rating_c, rating_b, rating_d = ratings[a], ratings[c], ratings[b], ratings[d]
             change = change_of(rating_b + rating_d - rating_a - rating_c)
             ratings[a] = after_a = rating_a + change
             ratings[c] = after_c = rating_c + change
             ratings[b] = after_b = rating_b - change
             ratings[d] = after_d = rating_d - change
-            extend((rating_a, rating_c, rating_b, rating_d, after_a, after_c, after_b, after_d))
+            extend((rating_a, rating_c, rating_b, rating_d, change))
+            if after_a > best[a]:
+                best[a], best_at[a] = after_a, at[len(history) // 5 - 1]
+            if after_c > best[c]:
+                best[c], best_at[c] = after_c, at[len(history) // 5 - 1]
+            if after_b > best[b]:
+                best[b], best_at[b] = after_b, at[len(history) // 5 - 1]
+            if after_d > best[d]:
+                best[d], best_at[d] = after_d, at[len(history) // 5 - 1]
+        # A list takes numbers in less than half the time that an array does; an array needs a fraction of the room.
+        chunk.history, chunk.alike, chunk.stride = array("d", history), True, 5
+        record, last = self._record, self._last
+        units = map(self._units.__getitem__, kinds)
+        for (unit, other), instant, a, c, b, d in zip(units, at, *seats, strict=True):
             record[a] += unit
             record[c] += unit
-            record[b] += other_unit
-            record[d] += other_unit
+            record[b] += other
+            record[d] += other
             last[a] = last[c] = last[b] = last[d] = instant
-            if after_a > best[a]:
-                best[a], best_at[a] = after_a, instant
-            if after_c > best[c]:
-                best[c], best_at[c] = after_c, instant
-            if after_b > best[b]:
-                best[b], best_at[b] = after_b, instant
-            if after_d > best[d]:
-                best[d], best_at[d] = after_d, instant
-        # A list takes numbers in less than half the time that an array does; an array needs a fraction of the room.
-        chunk.history = array("d", history)
 
-    def _count(self, chunk: Chunk, seats: Sequence[Sequence[int]]) -> None:
+    def _count(self, chunk: Chunk, kinds: Sequence[int], at: Sequence[int], seats: Sequence[Sequence[int]]) -> None:
         """Record, last instant and best rating of games that the system rated by itself."""
-        kinds, at = self.plain.kind[chunk.first : chunk.last], self.plain.at[chunk.first : chunk.last]
         record, last, best, best_index, best_at = self._record, self._last, self._best, self._best_index, self._best_at
-        units, width, indexed = self._units(chunk.rules), self.plain.width, self.system.plain_indexes
+        units, width, indexed = list(zip(*self._units, strict=True)), len(seats), chunk.indexed
         step = 2 if indexed else 1
         for seat, players in enumerate(seats):
             counted = map(units[2 * seat // width].__getitem__, kinds)
@@ -226,71 +345,59 @@ class Lane:
                 ):
                     best[player], best_index[player], best_at[player] = rating, index, instant
 
+    def _note_drawn(self, drawn: defaultdict[Any, int], kinds: Sequence[int], keys: Iterable[Iterable[Any]]) -> None:
+        """Count the drawn games among these by player (or by label and player)."""
+        if self._even.isdisjoint(kinds):
+            return
+        mask = list(map(self._even.__contains__, kinds))
+        for column in keys:
+            for key in compress(column, mask):
+                drawn[key] += 1
+
     def _load(self, player: int) -> None:
-        state = self.states.get(self.plain.ids[player], self.fresh)
-        self._ratings[player] = float(state.rating) if self._changes is not None else state.rating
+        state = self.states.get(self._ids[player], self.fresh)
+        self._ratings[player] = float(state.rating) if self._alike else state.rating
         self._indexes[player] = state.index
         self._games[player] = state.games
         if state.best is not None:
             self._best[player], self._best_index[player] = state.best[:2]
         self._best_at[player] = _NEVER
-        self._known[player] = 1
-        self._unknown -= 1
 
     def forget(self, sid: str) -> None:
         """A player's (settled) state is changed by somebody else: look at it again."""
         number = self._numbers.get(sid)
-        if number is not None and self._known[number]:
-            self._known[number] = 0
-            self._unknown += 1
+        if number is not None:
+            self._stale.add(number)
 
     # -- settling ------------------------------------------------------------------------------------------------
     def settle(self) -> None:
         """Bring the states up to the last game rated, but for the records per label."""
-        if self._pending:
-            self._settle(self._pending)
-            self._pending = []
+        if not self._waiting:
+            return
+        touched: Iterable[int] = compress(range(len(self._ids)), self._record)
+        if self._few is not None:
+            touched = set().union(*self._few)
+        self._write(touched)
+        self._waiting, self._few, self._latest = 0, [], None
+        self._day_begins, self._days = [], []
+        self._drawn.clear()
 
     def settle_where_many_wait(self) -> None:
-        """Settle once enough games have come together."""
-        if sum(chunk.last - chunk.first for chunk in self._pending) >= SETTLE_AT:
-            self.settle()
+        """Settle before more games have come together than can be counted."""
+        if max(self._waiting, self._counted) >= SETTLE_AT:
+            self.flush()
 
     def settle_before(self, chunk: Chunk) -> None:
         """A chunk that was just rated is about to be read: nothing else may wait."""
-        if self._pending != [chunk]:
+        if self._latest is not chunk or self._waiting != len(chunk):
             raise ValueError("a chunk is read before the next step, and settled after it")
 
-    def result(self, chunk: Chunk, number: int) -> PlainResult:
-        """What a game was rated by."""
-        result = self._results[chunk.rules][self.plain.kind[number]]
-        assert result is not None  # noqa: S101 - ``apart`` took the others out
-        return result
-
-    def _settle(self, chunks: Sequence[Chunk]) -> None:
-        plain, first, last = self.plain, chunks[0].first, chunks[-1].last
-        at = plain.at[first:last]
-        days = self._days(at)
-        if self.with_labels:
-            for chunk in chunks:
-                self._label(chunk, days[chunk.first - first : chunk.last - first])
-            self._counted += last - first
-        columns = [column[first:last] for column in plain.seats]
-        touched: Iterable[int] = compress(range(len(plain.ids)), self._record)
-        if plain.width * (last - first) < len(plain.ids):
-            touched = set().union(*columns)
-        # Days go back for a while where clocks do so at midnight: then the latest instant need not be on the latest.
-        self._write(touched, at, days, None if list(days) == sorted(days) else _latest(columns, days))
-        if self._counted + SETTLE_AT + MOST_AT_ONCE >= _MOST_COUNTED:  # the next games may be one too many
-            self._tell_labels()
-
-    def _write(
-        self, touched: Iterable[int], at: Sequence[int], days: Sequence[int], latest: dict[int, int] | None
-    ) -> None:
+    def _write(self, touched: Iterable[int]) -> None:
         """What was counted goes into the states."""
-        states, ids, ratings, indexes = self.states, self.plain.ids, self._ratings, self._indexes
+        states, ids, ratings, indexes, drawn = self.states, self._ids, self._ratings, self._indexes, self._drawn
         records, lasts, fresh, with_indexes = self._record, self._last, self.fresh, self.system.plain_indexes
         best, best_index, best_at = self._best, self._best_index, self._best_at
+        begins, days = self._day_begins, self._days
         for player in touched:
             sid = ids[player]
             state = states.get(sid)
@@ -299,15 +406,15 @@ class Lane:
             state.rating = int(ratings[player])
             if with_indexes:
                 state.index = indexes[player]
-            record, instant = records[player], lasts[player]
-            games, won, lost = _parts(record)
-            records[player], lasts[player] = 0, _NEVER
+            games, won = _parts(records[player])
+            even, instant = drawn.get(player, 0), lasts[player]
+            records[player], lasts[player] = 0.0, _NEVER
             state.games += games
             state.won += won
-            state.lost += lost
-            state.drawn += games - won - lost
+            state.drawn += even
+            state.lost += games - won - even
             state.last_played = instant
-            day = days[bisect_left(at, instant)] if latest is None else latest[player]
+            day = days[bisect_right(begins, instant) - 1]
             if day > state.last_result:
                 state.last_result = day
             if best_at[player] != _NEVER:
@@ -315,113 +422,120 @@ class Lane:
                 state.best = (int(best[player]), index, best_at[player])
                 best_at[player] = _NEVER
 
-    def _days(self, at: Sequence[int]) -> array[int]:
-        """The day (ordinal) of each instant; they ascend."""
-        found = array("i")
+    def _runs(self, at: Sequence[int]) -> list[tuple[int, int]]:
+        """The days (ordinals) of these instants, which ascend: from which of them on it is that day."""
+        found: list[tuple[int, int]] = []
         zone, number = self.time_zone, 0
         while number < len(at):
             day = calendar.day_of(at[number], zone)
             begin, end = calendar.first_instant(day, zone), calendar.first_instant(day + dt.timedelta(days=1), zone)
-            if end - begin == calendar.DAY:
-                later = bisect_left(at, end, number)
-                found.extend(array("i", [day.toordinal()]) * (later - number))
-                number = later
-            else:
-                # A clock change. It may even bring back the day before (in Newfoundland, at one past midnight).
-                found.append(day.toordinal())
-                number += 1
+            if not found or found[-1][1] != day.toordinal():
+                found.append((number, day.toordinal()))
+            # On a clock change look at each: it may bring back the day before (Newfoundland's, at one past midnight).
+            number = bisect_left(at, end, number) if end - begin == calendar.DAY else number + 1
         return found
 
     # -- labels --------------------------------------------------------------------------------------------------
-    def _labels(self, chunk: Chunk, days: Sequence[int]) -> Sequence[int]:
-        """The number of club, group, tournament and year of each game."""
-        labels = self.plain.label[chunk.first : chunk.last]
-        first, last = (dt.date.fromordinal(day).year for day in (min(days), max(days)))
-        if first == last:
-            here = {label: self._label_id(label, first) for label in set(labels)}
-            return list(map(here.__getitem__, labels))
-        return [self._label_id(label, dt.date.fromordinal(day).year) for label, day in zip(labels, days, strict=True)]
-
     def _label_id(self, label: int, year: int) -> int:
         number = self._label_ids.get((label, year))
         if number is None:
             number = self._label_ids[(label, year)] = len(self._label_names)
-            self._label_names.append(label_names(*self.plain.labels[label], year))
+            self._label_names.append(label_names(*self._labels_told[label], year))
+            self._records.append(defaultdict(complex))
+            self._scored.append(defaultdict(complex))
         return number
 
-    def _label(self, chunk: Chunk, days: Sequence[int]) -> None:
+    def _labels_of(self, chunk: Chunk, runs: Sequence[tuple[int, int]]) -> list[int]:
+        """The number of club, group, tournament and year of each game."""
+        labels = chunk.plain.label[chunk.first : chunk.last]
+        found: list[int] = []
+        years = [dt.date.fromordinal(day).year for _, day in runs]
+        begins = [n for n, year in enumerate(years) if n == 0 or year != years[n - 1]]
+        places = [runs[n][0] for n in begins] + [len(labels)]
+        for n, (begin, end) in zip(begins, pairwise(places), strict=True):
+            here = labels[begin:end]
+            numbers = {label: self._label_id(self._labels[label], years[n]) for label in set(here)}
+            found += map(numbers.__getitem__, here)
+        return found
+
+    def _label(
+        self, chunk: Chunk, kinds: Sequence[int], seats: Sequence[Sequence[int]], runs: Sequence[tuple[int, int]]
+    ) -> None:
         """Add up what each player did and gained under each label."""
-        plain, results = self.plain, self._results[chunk.rules]
-        kinds, labels, width = plain.kind[chunk.first : chunk.last], self._labels(chunk, days), plain.width
-        units, step, stride = self._units(chunk.rules), 2 if self.system.plain_indexes else 1, chunk.stride
-        tallies = [[NO_TALLY if r is None else r.tallies[half] for r in results] for half in (0, 1)]
-        has_tallies = any(tally != NO_TALLY for tally in tallies[0])
-        has_beside = any(tally.beside for half in tallies for tally in half)
-        records, scored = self._records, self._scored
-        for seat, column in enumerate(plain.seats):
-            half = 2 * seat // width
-            before, after = chunk.history[seat * step :: stride], chunk.history[(width + seat) * step :: stride]
-            keys = list(map(add, map(mul, column[chunk.first : chunk.last], repeat(_LABELS)), labels))
-            told = map([complex(0, unit) for unit in units[half]].__getitem__, kinds)
-            for key, gained in zip(keys, map(add, told, map(sub, after, before)), strict=True):
-                records[key] += gained
-            if has_tallies:
-                numbers = [complex(tally.own, tally.other) for tally in tallies[half]]
-                for key, tally in zip(keys, map(numbers.__getitem__, kinds), strict=True):
-                    scored[key] += tally
+        labels, half = self._labels_of(chunk, runs), len(seats) // 2
+        tallies = [(NO_TALLY, NO_TALLY) if r is None else r.tallies for r in self._results]
+        records, scored = list(map(self._records.__getitem__, labels)), map(self._scored.__getitem__, labels)
+        scored_in = list(scored) if any(both != (NO_TALLY, NO_TALLY) for both in tallies) else []
+        has_beside = any(tally.beside for both in tallies for tally in both)
+        for seat, players in enumerate(seats):
+            side = seat // half
+            told = [complex(0, units[side]) for units in self._units]
+            more = map(add, map(told.__getitem__, kinds), chunk.gained(seat))
+            for record, player, gained in zip(records, players, more, strict=True):
+                record[player] += gained
+            if scored_in:
+                numbers = [complex(both[side].own, both[side].other) for both in tallies]
+                for record, player, tally in zip(scored_in, players, map(numbers.__getitem__, kinds), strict=True):
+                    record[player] += tally
             if has_beside:
-                points = [tally.beside for tally in tallies[half]]
-                for key, more in zip(keys, map(points.__getitem__, kinds), strict=True):
-                    self._beside[key] += more
+                points = [both[side].beside for both in tallies]
+                for key, beside in zip(zip(labels, players, strict=True), map(points.__getitem__, kinds), strict=True):
+                    self._beside[key] += beside
+        self._note_drawn(self._records_drawn, kinds, [zip(labels, players, strict=True) for players in seats])
+        self._counted += len(chunk)
 
     def flush(self) -> None:
         """Bring the states up to the last game rated, with the records per label."""
         self.settle()
         self._tell_labels()
 
+    def result(self, chunk: Chunk, number: int) -> PlainResult:
+        """What a game of the latest chunk was rated by."""
+        result = self._results[self._kinds[chunk.plain.kind[number]]]
+        assert result is not None  # noqa: S101 - ``apart`` took the others out
+        return result
+
     def _tell_labels(self) -> None:
         self._counted = 0
-        ids, states, scored = self.plain.ids, self.states, self._scored
-        by_player: dict[int, list[int]] = {}
-        for key in self._records:
-            by_player.setdefault(key // _LABELS, []).append(key)
-        for player, keys in by_player.items():
-            state = states[ids[player]]
-            labels = dict(state.labels)
-            for key in keys:
-                told = self._records[key]
-                games, won, lost = _parts(int(told.imag))
-                drawn, gained, tally = games - won - lost, int(told.real), scored.get(key, 0j)
-                own, other, beside = int(tally.real), int(tally.imag), self._beside.get(key, 0)
-                for name in self._label_names[key % _LABELS]:
+        ids, states, known = self._ids, self.states, set[int]()
+        for label, (names, records, scored) in enumerate(
+            zip(self._label_names, self._records, self._scored, strict=True)
+        ):
+            for player, told in records.items():
+                state = states[ids[player]]
+                if player not in known:  # copies of the state share its records
+                    known.add(player)
+                    state.labels = dict(state.labels)
+                labels = state.labels
+                games, won = _parts(told.imag)
+                drawn, gained = self._records_drawn.get((label, player), 0), int(told.real)
+                lost, tally = games - won - drawn, scored.get(player, 0j)
+                own, other, beside = int(tally.real), int(tally.imag), self._beside.get((label, player), 0)
+                for name in names:
                     g, w, d, lo, f, a, ga, be = labels.get(name, NO_RECORD)
                     record = (g + games, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained, be + beside)
                     labels[name] = record
-            state.labels = labels
-        self._records.clear()
-        scored.clear()
+            records.clear()
+            scored.clear()
+        self._records_drawn.clear()
         self._beside.clear()
 
 
 NO_RECORD = (0, 0, 0, 0, 0, 0, 0, 0)
 
 
-def _latest(columns: Sequence[Sequence[int]], days: Sequence[int]) -> dict[int, int]:
-    """The latest day of each player."""
-    found: dict[int, int] = {}
-    for players in columns:
-        for player, day in zip(players, days, strict=True):
-            found[player] = max(found.get(player, 0), day)
-    return found
+def _number(known: dict[Any, int], values: list[Any], key: Any, value: Any) -> int:
+    number = known.get(key)
+    if number is None:
+        number = known[key] = len(values)
+        values.append(value)
+    return number
 
 
-def _parts(record: int) -> tuple[int, int, int]:
-    """Games, won, lost."""
-    return record % _UNIT_WON, record // _UNIT_WON % _UNIT_WON, record // _UNIT_LOST
-
-
-def _unit(score: int) -> int:
-    return _UNIT_WON if score > 0 else _UNIT_LOST if score < 0 else 0
+def _parts(record: float) -> tuple[int, int]:
+    """Games, won."""
+    won, games = divmod(record, _WON)
+    return int(games), int(won)
 
 
 def label_names(club: str, group: str | None, tournament: str | None, year: int) -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from itertools import compress, pairwise
 from operator import lt
 from typing import Any
@@ -77,7 +78,7 @@ class Plain:
         """Start and finish, microseconds."""
         self.kind = array("I")
         self.label = array("I")
-        self.seats: list[MutableSequence[int]] = [array("I") for _ in range(width)]
+        self.seats: list[array[int]] = [array("I") for _ in range(width)]
         self._details: Details | Callable[[], Details] = Details()
 
     @property
@@ -86,6 +87,10 @@ class Plain:
         if not isinstance(self._details, Details):
             self._details = self._details()
         return self._details
+
+    def unpack(self) -> None:
+        """Have the details at hand, and let go of where they come from."""
+        self._details = self.details
 
     def detail(self, details: Details | Callable[[], Details]) -> None:
         """Set the details, or where to get them from."""
@@ -131,8 +136,11 @@ class Plain:
             number += 1
         return number
 
+    def _told(self) -> list[Any]:
+        return [self.at, self.kind, self.label, *self.seats]
+
     def _columns(self) -> list[Any]:
-        return [self.at, self.kind, self.label, *self.seats, *self.details.columns()]
+        return [*self._told(), *self.details.columns()]
 
     def kept(self, mask: Sequence[bool]) -> Plain:
         """Only the games where the mask says so."""
@@ -142,18 +150,80 @@ class Plain:
             new.extend(compress(old, mask))
         return found
 
-    def _sort(self) -> None:
+    def cut(self, first: int, last: int) -> Plain:
+        """The games from number ``first`` up to, not including, ``last``; itself where these are all."""
+        if first <= 0 and last >= len(self):
+            return self
+        found = Plain(self.width)
+        found.ids, found.kinds, found.labels = self.ids, self.kinds, self.labels
+        for new, old in zip(found._told(), self._told(), strict=True):
+            new.extend(old[first:last])
+
+        def details() -> Details:
+            cut = Details()
+            for new, old in zip(cut.columns(), self.details.columns(), strict=True):
+                new.extend(old[first:last])
+            return cut
+
+        found.detail(details)
+        return found
+
+    def seated(self) -> Plain:
+        """The same with only those as players who sit in one of the games: less to hold where these are few."""
+        found = Plain(self.width)
+        found.at, found.kind, found.label = self.at, self.kind, self.label
+        found.kinds, found.labels, found._details = self.kinds, self.labels, self._details
+        used = sorted(set().union(*self.seats))
+        found.ids = [self.ids[number] for number in used]
+        numbers = {number: new for new, number in enumerate(used)}
+        found.seats = [array("I", map(numbers.__getitem__, column)) for column in self.seats]
+        return found
+
+    def _sort(self, first: int = 0) -> None:
+        """Bring the games from number ``first`` on into played order; those before it are, and stand before them."""
         at = self.at
-        if all(map(lt, at, at[1:])):
+        tail = at[first:]
+        if all(map(lt, tail, tail[1:])):
             return
-        keys = [self.tick(number) for number in range(len(at))]
-        if all(map(lt, keys, keys[1:])):
+        order = sorted(range(first, len(at)), key=at.__getitem__)
+        if any(at[one] == at[two] for one, two in pairwise(order)):
+            order.sort(key=self.tick)
+        if order == list(range(first, len(at))):
             return
-        order = sorted(range(len(at)), key=keys.__getitem__)
-        for column in self._columns():
-            there = column[:]
-            del column[:]
-            column.extend(map(there.__getitem__, order))
+        _arrange(self._told(), order)
+        packed = self._details
+        if isinstance(packed, Details):
+            _arrange(packed.columns(), order)
+            return
+
+        def details() -> Details:
+            found = packed()
+            _arrange(found.columns(), order)
+            return found
+
+        self._details = details
+
+
+def _arrange(columns: Iterable[Any], order: Sequence[int]) -> None:
+    """Put the last numbers of each column in another order."""
+    for column in columns:
+        there = list(map(column.__getitem__, order))
+        del column[len(column) - len(order) :]
+        column.extend(there)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a story's plain games, made ready when the fold reaches them. No game of another part stands between."""
+
+    begins: int
+    """An instant not later than its first game, and later than every game of the parts before it."""
+    load: Callable[[], Plain]
+
+
+def one_part(plain: Plain | None) -> list[Part]:
+    """Plain games as one part; none where there is nothing."""
+    return [Part(plain.at[0], lambda: plain)] if plain is not None and len(plain) else []
 
 
 class PlainBuilder:
@@ -210,27 +280,30 @@ def from_games(system: RuleSystem, games: Iterable[Game], width: int) -> tuple[P
 
 def merged(parts: Sequence[Plain]) -> Plain:
     """Several, each in played order, as one."""
+    filled = [part for part in parts if len(part)]
+    if len(filled) == 1:
+        return filled[0]
     whole = Plain(parts[0].width)
-    # Lists that share one object per player are read in less time than arrays, which make one at every look.
-    whole.seats = [[] for _ in whole.seats]
     ids: dict[str, int] = {}
     kinds: dict[bytes, int] = {}
     labels: dict[Label, int] = {}
-    for part in parts:
+    for part in filled:
         if part.width != whole.width:
             raise ValueError("games of different width")
-        people = [_number(ids, whole.ids, sid, sid) for sid in part.ids]
+        new = [sid for sid in part.ids if sid not in ids]
+        ids.update(zip(new, range(len(ids), len(ids) + len(new)), strict=True))
         whole.at.extend(part.at)
         here = [_number(kinds, whole.kinds, msgspec.json.encode(kind), kind) for kind in part.kinds]
         whole.kind.extend(_renumbered(part.kind, here))
         here = [_number(labels, whole.labels, label, label) for label in part.labels]
         whole.label.extend(_renumbered(part.label, here))
+        here = list(map(ids.__getitem__, part.ids))
         for column, seats in zip(whole.seats, part.seats, strict=True):
-            column.extend(map(people.__getitem__, seats))
-    whole.detail(lambda: _details_of(parts))
-    filled = [part for part in parts if len(part)]
-    if any(one.at[-1] >= two.at[0] for one, two in pairwise(filled)):
-        whole._sort()
+            column.extend(_renumbered(seats, here))
+    whole.ids = list(ids)
+    whole.detail(lambda: _details_of(filled))
+    # Before the first game of any later part, the first part's games stand where they belong.
+    whole._sort(bisect_left(filled[0].at, min(part.at[0] for part in filled[1:])) if filled else 0)
     return whole
 
 

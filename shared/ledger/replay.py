@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from shared.ledger import segments as segment_files
 from shared.ledger.events import Event
 from shared.ledger.fold import Closed, Fold, GameRef, Held, Rated, Reset, Start, Story
 from shared.ledger.rules import DatedRules
+from shared.ledger.segments import Segment, Source, parts_of
 from shared.ratings.base import Game, PlayerState, RuleSystem
 
 
@@ -99,21 +99,30 @@ def states_of(
 def story_of_segments(
     system: RuleSystem,
     rules: tuple[DatedRules, ...],
-    segments: Sequence[segment_files.Segment],
+    segments: Iterable[Segment | Source],
     events: Sequence[Event],
 ) -> Story:
-    """What segments tell, and events beside them."""
+    """What segments tell, and events beside them.
+
+    Args:
+        segments: oldest month first. One that is given as a function is read when the fold reaches its month, and let
+            go of when it is through with it (see ``parts_of``).
+    """
     told = {(e.game.club, e.game.game_id) for e in events if e.game is not None}
-    plain, rest = segment_files.together(segments, told)
+    parts, rest = parts_of([_source(segment) for segment in segments], told)
     # A game told again stands among the plain games of its segment and was left out there: its later event is newer.
-    return replace(story_of(system, rules, [*rest, *events]), plain=plain)
+    return replace(story_of(system, rules, [*rest, *events]), plain=parts)
+
+
+def _source(segment: Segment | Source) -> Source:
+    return (lambda: segment) if isinstance(segment, Segment) else segment
 
 
 def states_of_segments(
     system: RuleSystem,
     rules: tuple[DatedRules, ...],
     time_zone: str,
-    segments: Sequence[segment_files.Segment],
+    segments: Iterable[Segment | Source],
     events: Sequence[Event],
     closed_until: int | None,
 ) -> dict[str, PlayerState]:

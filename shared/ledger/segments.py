@@ -10,8 +10,9 @@ import hashlib
 import sys
 import zlib
 from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +22,16 @@ from typing import Any
 
 import msgspec
 
+from shared.ledger import calendar
 from shared.ledger.events import Event, event_id
-from shared.ledger.plain import Details, GameRef, Label, Plain, PlainBuilder, merged, without
+from shared.ledger.order import BEGINNING, to_datetime
+from shared.ledger.plain import Details, GameRef, Label, Part, Plain, PlainBuilder, merged, without
 from shared.ratings.base import Content, Game, RuleSystem
 
 _MAGIC = b"CLSEG1\n"
 _LEVEL = 6
+_NEVER = 2**63 - 1
+"""Later than every instant."""
 
 
 class SegmentError(ValueError):
@@ -191,7 +196,7 @@ def encode(segment: Segment) -> bytes:
             _bytes(array("q", map(sub, plain.at, chain([0], plain.at)))),
             _bytes(plain.kind),
             _bytes(plain.label),
-            [_bytes(array("I", column)) for column in plain.seats],
+            [_bytes(column) for column in plain.seats],
             zlib.compress(_encoder.encode(packed), _LEVEL),
         )
     body = zlib.compress(_encoder.encode(_Body(len(segment), segment.latest, columns, segment.rest)), _LEVEL)
@@ -227,19 +232,66 @@ def decode(data: bytes) -> Segment:
     return segment
 
 
-def together(
-    segments: Sequence[Segment], told_again: AbstractSet[GameRef] = frozenset()
-) -> tuple[Plain | None, list[Event]]:
+Source = Callable[[], Segment]
+"""Gives a segment: from memory, or read and decoded anew. It is asked twice."""
+
+
+def parts_of(
+    sources: Iterable[Source], told_again: AbstractSet[GameRef] = frozenset()
+) -> tuple[list[Part], list[Event]]:
     """Several segments as one story: the plain games, without those that a later event tells again, and the rest.
 
+    A segment holds what was accepted in a month, a part what was played in it. So each segment is looked through
+    once for games played outside of its month; these are kept and told in their time, and everything else is read
+    again when its month comes: a month's columns are in memory at a time, and those of the games told late.
+
     Args:
+        sources: oldest month first; in another order more games are kept.
         told_again: games told by events that are in none of the segments.
     """
-    rest = [event for segment in segments for event in segment.rest]
+    rest: list[Event] = []
+    spans: list[tuple[int, Source]] = []
+    aside: Plain | None = None
+    edge, width = BEGINNING, 0
+    for source in sources:
+        segment = source()
+        rest.extend(segment.rest)
+        plain = segment.plain
+        if plain is None or not len(plain):
+            continue
+        if width not in (0, plain.width):
+            raise SegmentError("segments of different pools")
+        width = plain.width
+        end = max(edge, _month_end(segment.latest))
+        here, beyond = _numbers(plain, edge, end)
+        for first, last in ((0, here), (beyond, len(plain))):
+            if first < last:
+                more = plain.cut(first, last).seated()
+                aside = more if aside is None else merged([aside, more])
+                aside.unpack()
+        spans.append((edge, source))
+        edge = end
     again = {(e.game.club, e.game.game_id) for e in rest if e.game is not None} | told_again
-    parts = [segment.plain for segment in segments if segment.plain is not None]
-    if len({part.width for part in parts}) > 1:
-        raise SegmentError("segments of different pools")
-    if not parts:
-        return None, rest
-    return without(merged(parts), again), rest
+
+    def part(begin: int, end: int, source: Source) -> Part:
+        def load() -> Plain:
+            plain = source().plain
+            found = [] if plain is None else [plain.cut(*_numbers(plain, begin, min(end, edge)))]
+            if aside is not None:
+                found.append(aside.cut(*_numbers(aside, begin, end)).seated())
+            return without(merged(found), again)
+
+        return Part(begin, load)
+
+    ends = [begin for begin, _ in spans[1:]] + [_NEVER] * bool(spans)
+    return [part(begin, end, source) for (begin, source), end in zip(spans, ends, strict=True)], rest
+
+
+def _numbers(plain: Plain, begin: int, end: int) -> tuple[int, int]:
+    """Which games were played in a time: the first, and the one behind the last."""
+    return bisect_left(plain.at, begin), bisect_left(plain.at, end)
+
+
+def _month_end(at: int) -> int:
+    month = to_datetime(at)
+    return calendar.closing_instant(*calendar.next_month(month.year, month.month), "UTC")

@@ -61,12 +61,14 @@ def replay(system: str, ledger: list[bytes], *, labels: bool, keep: bool = True)
     parsed = time.process_time()
     fold = Fold(rules, dated, ZONE, labels=labels)
     history: list[array[float]] = []
+    games = 0
     for what in fold.stream(story, closings_after=None, closed_until=UNTIL):
-        if keep and isinstance(what, Chunk):
-            history.append(what.history)
+        if isinstance(what, Chunk):
+            games += len(what)
+            if keep:
+                history.append(what.history)
     states = fold.states
     end = time.process_time()
-    games = len(story.plain) if story.plain is not None else 0
     return Timing((parsed - begin) / games, (end - parsed) / games), len(states)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.ledger import lane as lane_module
 from shared.ledger.fold import Closed, Fold, Rated, Reset, Start, Story
 from shared.ledger.order import to_instant
-from shared.ledger.plain import apart, from_games, merged, without
+from shared.ledger.plain import apart, from_games, merged, one_part, without
 from shared.ledger.rules import DatedRules
 from shared.ratings import rule_system
 from shared.ratings.base import Game, PlayerState
@@ -132,9 +132,9 @@ def test_bulk_equals_one_by_one(name: str, seed: int, rules: int, at_once: int) 
     patch.setattr(lane_module, "SETTLE_AT", at_once * 2)
     try:
         in_bulk = Fold(system, dated, zone)
-        rows, closings = told(in_bulk, Story(others, starts, resets, aliases, plain=plain), until)
+        rows, closings = told(in_bulk, Story(others, starts, resets, aliases, plain=one_part(plain)), until)
         streamed = Fold(system, dated, zone)
-        story = Story(others, starts, resets, aliases, plain=plain)
+        story = Story(others, starts, resets, aliases, plain=one_part(plain))
         for _ in streamed.stream(story, closings_after=None, closed_until=until):
             pass
     finally:
@@ -179,24 +179,31 @@ def test_a_chunk_is_read_before_the_next_step() -> None:
     fold = Fold(system, [DatedRules(0, system.settings_model())], "UTC")
     until = BEGIN + 4000 * HOUR
     chunks = [
-        c for c in fold.stream(Story(plain=plain), closings_after=None, closed_until=until) if not isinstance(c, Closed)
+        c
+        for c in fold.stream(Story(plain=one_part(plain)), closings_after=None, closed_until=until)
+        if not isinstance(c, Closed)
     ]
     with pytest.raises(ValueError, match="before the next step"):
         list(fold.rows(chunks[0]))  # type: ignore[arg-type]
 
 
-def test_a_record_under_a_label_of_more_games_than_are_counted_together() -> None:
-    """Four who play all the time: what waits to be told must never run over."""
-    system, count = rule_system("spades"), 140_000
+def test_as_many_games_as_may_wait_are_counted_right() -> None:
+    most = lane_module.SETTLE_AT + lane_module.MOST_AT_ONCE
+    assert lane_module._parts(most * (1.0 + lane_module._WON)) == (most, most)
+    assert lane_module._parts(float(most)) == (most, 0)
+
+
+def test_a_record_under_a_label_is_told_in_several_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four who play all the time: what waits to be told is told before it runs over, and added up."""
+    monkeypatch.setattr(lane_module, "SETTLE_AT", 3_000)
+    system, count = rule_system("spades"), 20_000
     content = {"teams": [["a", "b"], ["c", "d"]], "outcome": "team1"}
     plain, _ = from_games(system, [Game("bern", "g", 1, BEGIN, BEGIN, content=content)], 4)
     for column in (plain.kind, plain.label, *plain.seats):
         column.extend([column[0]] * (count - 1))
     plain.at.extend(range(BEGIN + 1, BEGIN + count))
-    assert count > 2 * lane_module.SETTLE_AT + lane_module.MOST_AT_ONCE
-    assert count > lane_module._MOST_COUNTED
     fold = Fold(system, (DatedRules(-(2**60), system.settings_model()),), "UTC")
-    for _ in fold.stream(Story([], plain=plain), closings_after=None, closed_until=None):
+    for _ in fold.stream(Story([], plain=one_part(plain)), closings_after=None, closed_until=None):
         pass
     winner, loser = fold.states["a"], fold.states["d"]
     assert (winner.games, winner.won, loser.lost) == (count, count, count)
