@@ -134,8 +134,9 @@ class System:
         self._stack.callback(setattr, bootstrap, "_session", bootstrap._session)
         bootstrap._session = lambda: session  # type: ignore[assignment]
         self._stack.callback(setattr, bootstrap, "UPLOADS_AT_ONCE", bootstrap.UPLOADS_AT_ONCE)
+        self._stack.callback(setattr, bootstrap, "WRITES_AT_ONCE", bootstrap.WRITES_AT_ONCE)
         if self.endpoint is None:
-            bootstrap.UPLOADS_AT_ONCE = 1  # moto is not safe under threads
+            bootstrap.UPLOADS_AT_ONCE = bootstrap.WRITES_AT_ONCE = 1  # moto is not safe under threads
         self._forget_context()
         self._stack.callback(self._forget_context)
         self._install_admin_key()

@@ -354,11 +354,19 @@ class Draft:
 
 
 def in_place(draft: Draft, generation: int) -> list[Operation]:
-    """The draft as writes of the current generation, for one transaction with the cursor."""
+    """The draft as writes of the current generation, for one transaction with the cursor.
+
+    A rated moment that is no longer there leaves an item without a text: what a run that sleeps would still write on
+    condition that the row is as it saw it (see ``as_next``) must not bring it back.
+    """
     operations: list[Operation] = []
     for (pk, sk), text in draft.rows.items():
-        row = Delete((pk, sk)) if text is None else Put({"pk": pk, "sk": sk, "ag": generation, "a": text})
-        operations.append(row)
+        if text is not None:
+            operations.append(Put({"pk": pk, "sk": sk, "ag": generation, "a": text}))
+        elif is_rated_key((pk, sk)):
+            operations.append(Put({"pk": pk, "sk": sk, "ag": generation}))
+        else:
+            operations.append(Delete((pk, sk)))
     operations += [Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers)]
     operations += [Put({**item, "generation": generation}) for item in draft.beside]
     return operations
@@ -376,6 +384,39 @@ def as_next(key: Key, current: str | None, view: View, text: str | None, generat
     if text is not None:
         item["b"] = text
     return item
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A rated moment whose row a replay writes anew."""
+
+    key: Key
+    beside: int | None
+    """The generation of the version ``b`` that was found there, whether it counts or not."""
+    was: str | None
+    """What stands in the view; None: nothing does."""
+    now: str | None
+    """What the fold says; None: nothing."""
+
+
+def change_operation(change: Change, view: View, generation: int) -> Put:
+    """The write of a change under a generation, on condition that the row is still what the run saw, or is what this
+    write makes of it. So a run that was taken for dead may wake up and go on: it writes what stands there, or nothing.
+
+    * Its generation is being written by another run: of the same plan, so the row is the same.
+    * Its generation counts by now: a row that was changed since has ``ag`` or ``bg`` of that generation or newer.
+    * Its generation was given up: what it writes as ``b`` never counts, and ``a`` is compared, so it stays.
+    """
+    item = as_next(change.key, change.was, view, change.now, generation)
+    values: dict[str, Any] = {"mine": generation}
+    if change.beside is not None and view.counts(change.beside):
+        values["seen"] = change.beside
+        return Put(item, "#bg = :mine OR #bg = :seen", values)
+    older = "(attribute_not_exists(#ag) OR #ag < :mine) AND (attribute_not_exists(#bg) OR #bg < :mine)"
+    if change.was is None:
+        return Put(item, f"#bg = :mine OR (attribute_not_exists(#a) AND {older})", values)
+    values["a"] = change.was
+    return Put(item, f"#bg = :mine OR (#a = :a AND {older})", values)
 
 
 # -- checkpoints -------------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ READ_SECONDS = 5
 CLIENT_ATTEMPTS = 3
 UPLOADS_AT_ONCE = 16
 """An object takes S3 some 30 ms, and two questions: one after another, 100,000 players would take hours."""
+WRITES_AT_ONCE = 8
+"""A transaction of a hundred rows takes DynamoDB some 50 ms: eight write more than the keys of a month take."""
 LONGEST_DELAY = 900
 """SQS holds a message back for at most so many seconds."""
 
@@ -99,6 +101,7 @@ def build(settings: Settings) -> Context:
         site=Bucket(cast("Any", storage), settings.site_bucket),
         ask_to_publish=lambda pool, delay: publish({"pool": pool}, delay),
         uploads_at_once=UPLOADS_AT_ONCE,
+        writes_at_once=WRITES_AT_ONCE,
         publish_delay=settings.publish_delay_seconds,
         report_failure=report_failure,
         limits=Limits(settings.key_requests_per_minute, settings.pool_requests_per_minute),

@@ -6,7 +6,7 @@ The items stay what counts: a segment that is lost or damaged costs time and not
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from shared.ledger import calendar, segments
@@ -100,10 +100,47 @@ def read(ctx: Context, pool: Pool) -> Ledger:
     return found
 
 
+@dataclass
+class Packed:
+    """A month's segment as it is stored, unpacked anew whenever it is asked for: some 30 bytes a game."""
+
+    body: bytes
+    events: int
+    rest: list[Event]
+    """Those that are no games told as columns."""
+
+    def __call__(self) -> Segment:
+        """The segment itself."""
+        return segments.decode(self.body)
+
+
+def read_packed(ctx: Context, pool: Pool, open_months: Container[str] = ()) -> tuple[list[Packed], list[Event]]:
+    """The whole ledger for a fold that goes month by month: closed months as they are stored, oldest first, and the
+    events of the others.
+
+    Args:
+        open_months: told event by event even where they have a segment.
+    """
+    packed: list[Packed] = []
+    events: list[Event] = []
+    for month, closed in months(ctx, pool):
+        body = ctx.data.get(key(pool.id, month)) if closed else None
+        segment = None if body is None else _decoded(pool, month, body)
+        if body is None or segment is None:
+            events.extend(ledger.read_month(ctx.table, pool.id, month))
+        elif month in open_months:
+            events.extend(segment.events(pool.system))
+        else:
+            packed.append(Packed(body, len(segment), segment.rest))
+    return packed, events
+
+
 def _segment(ctx: Context, pool: Pool, month: str) -> Segment | None:
     body = ctx.data.get(key(pool.id, month))
-    if body is None:
-        return None
+    return None if body is None else _decoded(pool, month, body)
+
+
+def _decoded(pool: Pool, month: str, body: bytes) -> Segment | None:
     try:
         return segments.decode(body)
     except SegmentError as error:

@@ -45,6 +45,8 @@ class Context:
     """Wake the publisher for a pool after a delay in seconds."""
     uploads_at_once: int = 1
     """Pages that a publication sends at a time; 1: in the order in which they are built."""
+    writes_at_once: int = 1
+    """Transactions that a long replay sends at a time; 1: one after another."""
     publish_delay: int = 60
     """Seconds for which a pool's changes are gathered before its pages are written."""
     report_failure: Callable[[str, str], None] = _nobody_listens

@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -68,7 +68,7 @@ from shared.ratings.base import (
 from shared.store import keys, ledger, notes, pools
 from shared.store import rated as store
 from shared.store.pools import Pool
-from shared.store.rated import Checkpoint, Cursor, Draft, HeldRow, Index, OpenRow, StateRow
+from shared.store.rated import Change, Checkpoint, Cursor, Draft, HeldRow, Index, OpenRow, StateRow
 from shared.store.table import (
     TRANSACTION_ITEMS,
     Check,
@@ -83,6 +83,7 @@ from shared.store.table import (
 )
 from shared.usecases import compact, erasure, wake
 from shared.usecases.context import Context
+from shared.usecases.generation import GenerationWriter, Overtaken, progress, progress_key
 
 INBOX_LIMIT = 2000
 """Events taken at once; their ids fit an item of 100 KB."""
@@ -94,20 +95,26 @@ CAUSES = 5
 """A journal names so many of the events that were applied together."""
 OUTBOX_NAMES = 300
 """Beyond so many changed players and games, the publisher is told to look at the whole pool."""
+BESIDE = 500
+"""A long fold tells that it is alive once in so many moments, where it is time to."""
 PASSES = 200
 """Rounds of one call; what is left then waits for the next wake-up."""
 IN_PLACE = TRANSACTION_ITEMS
 """A replay of at most so many writes is one transaction; a larger one takes a new generation."""
 READ_AHEAD = 20
 """For at most so many events everything that appending them needs is read at once."""
-WATCH_SECONDS = 1.0
-"""A replay by another run that writes nothing for so long has died; its batches take a twentieth of that."""
+WATCH_SECONDS = 5.0
+"""A replay by another run that writes nothing for so long has died: a live one tells of itself twice a second."""
+WATCH_EVERY = 0.25
+"""How often is looked."""
+KEPT = 5_000
+"""Of a replay's rows that differ so many are kept between planning and writing; where there are more, all are found
+again, so that memory does not grow with them."""
+LONG_REPLAY = 100_000
+"""A replay of more games is folded from the ledger, as a rebuild is: all of it in less time and memory than objects
+take of a part."""
 POINTERS = 5
 """How many of a player's last changes are looked at together: nearly always the first is the one."""
-
-
-class Overtaken(Exception):
-    """Another run has moved the pool's cursor; read again."""
 
 
 @dataclass
@@ -268,10 +275,6 @@ def _needed(run: Run, events: Sequence[Event]) -> list[Key]:
     return wanted
 
 
-def _progress_key(pool: str) -> Key:
-    return f"POOL#{pool}", "REPLAY"
-
-
 def _plan_key(pool: str) -> Key:
     return f"POOL#{pool}", "REPLAY-PLAN"
 
@@ -283,6 +286,8 @@ class _Begun:
     generation: int
     done: int
     """Writes that were made of it."""
+    beat: int
+    """When it was last heard of."""
     digest: str
     """Of all its writes."""
     due: int
@@ -291,7 +296,7 @@ class _Begun:
 
 def _begun(table: Table, cursor: Cursor) -> _Begun | None:
     """What was begun under the cursor's claim."""
-    at, plan = _progress_key(cursor.pool), _plan_key(cursor.pool)
+    at, plan = progress_key(cursor.pool), _plan_key(cursor.pool)
     found = table.batch_get([at, plan])
     if at not in found or plan not in found:
         return None
@@ -299,32 +304,26 @@ def _begun(table: Table, cursor: Cursor) -> _Begun | None:
     if not done["generation"] == told["generation"] == cursor.claimed:
         return None
     events = frozenset(msgspec.json.decode(told["events"], type=list[str]))
-    return _Begun(cursor.claimed, done["done"], told["digest"], told["due"], events)
+    return _Begun(cursor.claimed, done["done"], done["beat"], told["digest"], told["due"], events)
 
 
-def _plan(pool: Pool, generation: int, digest: str, due: int | None, events: Sequence[Event]) -> Put:
+def _plan_item(pool: Pool, generation: int, digest: str, due: int | None, events: Sequence[Event]) -> Put:
     pk, sk = _plan_key(pool.id)
     told = msgspec.json.encode([e.id for e in events]).decode()
     return Put({"pk": pk, "sk": sk, "generation": generation, "digest": digest, "due": due, "events": told})
 
 
-def _plan_digest(draft: Draft, ordered: Iterable[Key]) -> str:
-    """Tells whether two runs are about to write the same, but for the journal. ``ordered``: the keys of its rows."""
-    told = hashlib.sha256()
-    for pk, sk in ordered:
-        text = draft.rows[(pk, sk)]
-        told.update(f"{pk}\t{sk}\t{'' if text is None else '=' + text}\n".encode())
-    for pk, sk in sorted(draft.pointers):
-        told.update(f"{pk}\t{sk}\n".encode())
-    return told.hexdigest()
-
-
 def _somebody_replays(table: Table, cursor: Cursor) -> bool:
     """Whether the run that claimed the next generation is still writing it; then it is left alone, as two that take
     turns in overtaking each other would never end."""
-    before = table.get(*_progress_key(cursor.pool))
-    time.sleep(WATCH_SECONDS)
-    return table.get(*_progress_key(cursor.pool)) != before
+    before = table.get(*progress_key(cursor.pool))
+    until = time.monotonic() + WATCH_SECONDS
+    while True:
+        time.sleep(min(WATCH_EVERY, WATCH_SECONDS))
+        if table.get(*progress_key(cursor.pool)) != before:
+            return True
+        if time.monotonic() >= until:
+            return False
 
 
 # -- the inbox ---------------------------------------------------------------------------------------------------
@@ -885,6 +884,8 @@ class _Old:
     carried: dict[str, Start] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     kept_held: set[GameRef] = field(default_factory=set)
+    beside: dict[Key, int] = field(default_factory=dict)
+    """The generation of the version ``b`` of a moment's row, where there is one."""
 
 
 def _touched(event: Event) -> int:
@@ -898,8 +899,8 @@ def _touched(event: Event) -> int:
     return BEGINNING
 
 
-def _read_old(run: Run, index: Index, boundary: str, start_month: str, *, games: bool) -> _Old:
-    """``games``: the story too; a rebuild has it from the ledger."""
+def _read_old(run: Run, index: Index, boundary: str, start_month: str) -> _Old:
+    """Rows, and the story that they tell."""
     old = _Old()
     table, pool, view = run.table, run.pool.id, run.cursor.view
     months: list[tuple[str, str | None]] = [(m, boundary or None) for m in index.months if m >= start_month]
@@ -909,6 +910,8 @@ def _read_old(run: Run, index: Index, boundary: str, start_month: str, *, games:
         for item in store.items_of_month(table, pool, month, first=first):
             key = (item["pk"], item["sk"])
             text = view.pick(item)
+            if "bg" in item:
+                old.beside[key] = item["bg"]
             if text is None:
                 continue
             row = store.load_rated(text)
@@ -921,7 +924,7 @@ def _read_old(run: Run, index: Index, boundary: str, start_month: str, *, games:
             old.finishes += row.kind == FINISH
             if row.kind == RESET:
                 old.resets[(row.at, subject_of(row.order))] = Reset(row.at, subject_of(row.order))
-            if row.kind == FINISH and row.game is not None and games:
+            if row.kind == FINISH and row.game is not None:
                 ref = (row.game.club, row.game.game_id)
                 old.games[ref] = row.game
                 old.starts[ref] = row.start
@@ -962,19 +965,18 @@ def _read_side_rows(run: Run, old: _Old, boundary: str) -> None:
 
 def _from_ledger(run: Run, old: _Old, events: Sequence[Event], current: Sequence[Event]) -> Story:
     """What the ledger says in place of what the rows say: the ratings from the ledger alone."""
-    told = compact.read(run.ctx, run.pool)
+    # What waits may be in a segment: that month is unpacked, to leave it out.
     waiting = [*ledger.read_inbox(run.table, run.pool.id, 10**9), *events]
-    packed = max((segment.latest for segment in told.segments), default=BEGINNING)
-    if any(event.accepted_at <= packed for event in waiting):
-        # It waits and is in a segment: unpack them, to leave it out.
-        told = compact.Ledger(run.pool, [], list(told.every()))
-    out = {event.id for event in waiting}
-    told.events = [event for event in told.events if event.id not in out]
-    run.cursor = replace(run.cursor, position=sum(map(len, told.segments)) + len(told.events))
+    packed, told = compact.read_packed(run.ctx, run.pool, {utc_month(event.accepted_at) for event in waiting})
+    # Read again, as what came in meanwhile is in the ledger and waits too.
+    out = {event.id for event in [*waiting, *ledger.read_inbox(run.table, run.pool.id, 10**9)]}
+    told = [event for event in told if event.id not in out]
+    run.cursor = replace(run.cursor, position=sum(month.events for month in packed) + len(told))
     old.kept_held, old.aliases = set(), {}
-    others = [event for event in told.others() if event.game is None]
+    others = [event for month in packed for event in month.rest if event.game is None]
+    others += [event for event in told if event.game is None]
     _tell(run, old, sorted([*others, *(e for e in current if e.game is None)], key=lambda e: e.id))
-    return story_of_segments(run.pool.system, run.pool.rules, told.segments, [*told.events, *current])
+    return story_of_segments(run.pool.system, run.pool.rules, packed, [*told, *current])
 
 
 def read_ledger(ctx: Context, pool: Pool) -> list[Event]:
@@ -1003,52 +1005,119 @@ def _tell(run: Run, old: _Old, events: Iterable[Event]) -> None:
 
 
 @dataclass
-class _Replay:
-    """A replay before it is written: what stood, what the fold says now."""
-
-    index: Index
-    boundary: str
-    old: _Old
-    new: _New
-    states: dict[str, PlayerState]
-    last: dict[str, str]
-    marks: list[Checkpoint]
-    rebuild: bool
-
-
-def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: int) -> bool:
-    """Fold anew from the last checkpoint that these events cannot touch, and write what differs; whether that took
-    a new generation."""
-    replay = _fold_again(run, events, current, due, dry=False)
-    try:
-        return _write_replay(run, events, replay, due)
-    except Overtaken:
-        known = {c.key for c in replay.index.checkpoints}
-        run.ctx.data.delete(sorted({mark.key for mark in replay.marks} - known))
-        raise
-
-
-@dataclass
 class _Prepared:
-    """All that a fold from a checkpoint needs."""
+    """All that a fold from a checkpoint, or from the ledger, needs."""
 
     index: Index
     checkpoint: Checkpoint | None
     boundary: str
     old: _Old
+    """From the ledger: open and held games and aliases only. The moments' rows are read beside the fold."""
     fold: Fold
     story: Story
+    from_ledger: bool = False
 
 
-def _prepare(run: Run, touched: int, events: Sequence[Event], current: Sequence[Event], *, rebuild: bool) -> _Prepared:
-    """Read what lies behind the last checkpoint before ``touched``, and put the new events into it."""
+def _quiet() -> None:
+    """Nobody needs to hear of this fold."""
+
+
+@dataclass
+class _Replay:
+    """A replay before it is written: what stood, what the fold says now."""
+
+    run: Run
+    ready: _Prepared
+    due: int
+    new: _New
+    rebuild: bool
+    told: bool = False
+    """The fold has been run."""
+
+    def changes(self, alive: Callable[[], None] = _quiet) -> Iterator[Change]:
+        """The moments' rows that differ, in played order; each time the same ones.
+
+        Of a replay from the ledger nothing but the ledger is held in memory: the first call runs the fold, and reads
+        the rows that stand beside it; each further one does so again.
+
+        Args:
+            alive: called now and then.
+        """
+        old, new = self.ready.old, self.new
+        if not self.ready.from_ledger:
+            rated = {key for key in old.rows.keys() | new.rows.keys() if store.is_rated_key(key)}
+            for key in sorted((k for k in rated if old.rows.get(k) != new.rows.get(k)), key=lambda k: k[1]):
+                yield Change(key, old.beside.get(key), old.rows.get(key), new.rows.get(key))
+            return
+        again, self.told = self.told, True
+        fold, into = (self.run.system_fold({}), _New()) if again else (self.ready.fold, new)
+        rows = _rows_of_fold(self.run, self.ready, fold, self.due, into, first=not again)
+        yield from _differences(self.run, self.ready.index.months, rows, alive)
+
+
+def _differences(
+    run: Run, months: Iterable[str], rows: Iterable[tuple[Key, str]], alive: Callable[[], None]
+) -> Iterator[Change]:
+    """What a fold tells beside what stands in the table, both in played order and neither held."""
+    view = run.cursor.view
+    months_ = (store.items_of_month(run.table, run.pool.id, month) for month in sorted(months))
+    stored = itertools.chain.from_iterable(months_)
+
+    def gone(item: Item) -> Iterator[Change]:
+        if (was := view.pick(item)) is not None:
+            yield Change((item["pk"], item["sk"]), item.get("bg"), was, None)
+
+    item, head = next(stored, None), ""
+    for number, (key, text) in enumerate(rows):
+        if key[1] <= head:
+            raise ValueError(f"a fold tells moments in played order: {key[1]} behind {head}")
+        head = key[1]
+        if number % BESIDE == 0:
+            alive()
+        while item is not None and item["sk"] < head:
+            yield from gone(item)
+            item = next(stored, None)
+        was, beside = None, None
+        if item is not None and item["sk"] == head:
+            was, beside = view.pick(item), item.get("bg")
+            item = next(stored, None)
+        if was != text:
+            yield Change(key, beside, was, text)
+    while item is not None:
+        yield from gone(item)
+        item = next(stored, None)
+
+
+def _replay(run: Run, events: Sequence[Event], current: Sequence[Event], due: int) -> bool:
+    """Fold anew from the last checkpoint that these events cannot touch, or from the ledger, and write what differs;
+    whether that took a new generation."""
+    replay = _fold_again(run, events, current, due, dry=False)
+    try:
+        return _write_replay(run, events, replay, due)
+    except Overtaken:
+        known = {c.key for c in replay.ready.index.checkpoints}
+        run.ctx.data.delete(sorted({mark.key for mark in replay.new.marks} - known))
+        raise
+
+
+def _prepare(
+    run: Run, touched: int, events: Sequence[Event], current: Sequence[Event], *, from_ledger: bool, most: int = END
+) -> _Prepared:
+    """Read what lies behind the last checkpoint before ``touched``, and put the new events into it.
+
+    Args:
+        from_ledger: the ratings from the ledger alone.
+        most: where more games than that are to be replayed, also.
+    """
     index = store.read_index(run.table, run.pool.id)
-    checkpoint, states = _checkpoint_before(run, index, touched)
-    boundary = after_closing(checkpoint.at) if checkpoint else ""
-    old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "", games=not rebuild)
-    if rebuild:
+    checkpoint, states = (None, {}) if from_ledger else _checkpoint_before(run, index, touched)
+    if from_ledger or run.cursor.games - (checkpoint.moments if checkpoint else 0) > most:
+        old = _Old()
+        _read_side_rows(run, old, "")
         story = _from_ledger(run, old, events, current)
-        return _Prepared(index, None, "", old, run.system_fold({}), story)
+        return _Prepared(index, None, "", old, run.system_fold({}), story, from_ledger=True)
+    boundary = after_closing(checkpoint.at) if checkpoint else ""
+    old = _read_old(run, index, boundary, utc_month(checkpoint.at) if checkpoint else "")
     _tell(run, old, current)
     aliases = follow(old.aliases)
     fold = run.system_fold(states)
@@ -1062,18 +1131,23 @@ def _prepare(run: Run, touched: int, events: Sequence[Event], current: Sequence[
 
 
 def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due: int, *, dry: bool) -> _Replay:
-    pool = run.pool
+    """What is to be compared. ``dry``: only to be looked at, all of it in memory, and no checkpoint is kept."""
     rebuild = any(e.kind == "rebuild" for e in current)
     touched = BEGINNING if rebuild else min([_touched(e) for e in current], default=END)
-    ready = _prepare(run, touched, events, current, rebuild=rebuild)
-    old = ready.old
-    new, last, marks = _run_fold(run, ready, due, dry=dry)
+    most = END if dry else LONG_REPLAY
+    ready = _prepare(run, touched, events, current, from_ledger=rebuild, most=most)
+    old, new = ready.old, _New()
+    replay = _Replay(run, ready, due, new, rebuild)
+    if not ready.from_ledger:
+        for key, text in _rows_of_fold(run, ready, ready.fold, due, new, first=not dry):
+            was = old.rows.get(key)
+            new.rows[key] = was if was == text else text  # what is equal is held once
     for ref in old.kept_held:
-        key = (keys.held(pool.id), "#".join(ref))
+        key = (keys.held(run.pool.id), "#".join(ref))
         new.rows[key] = old.rows[key]
     for player, into in old.aliases.items():
-        new.rows[(keys.aliases(pool.id), player)] = into
-    return _Replay(ready.index, ready.boundary, old, new, ready.fold.states, last, marks, rebuild)
+        new.rows[(keys.aliases(run.pool.id), player)] = into
+    return replay
 
 
 def closings_since(ctx: Context, pool: Pool, since: int) -> Iterator[Closed]:
@@ -1085,7 +1159,7 @@ def closings_since(ctx: Context, pool: Pool, since: int) -> Iterator[Closed]:
     if cursor.closed_until is None:
         return
     run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock(), _Reads(ctx.table))
-    ready = _prepare(run, since - 1, [], [], rebuild=False)
+    ready = _prepare(run, since - 1, [], [], from_ledger=False)
     first = None if ready.checkpoint is None else closing_boundary(ready.checkpoint.at)
     after = ready.checkpoint.at if ready.checkpoint else None
     for what in ready.fold.run(ready.story, since=first, closings_after=after, closed_until=cursor.closed_until):
@@ -1120,32 +1194,41 @@ def _bring_in(run: Run, fold: Fold, starts: Sequence[Start], aliases: dict[str, 
 
 @dataclass
 class _New:
+    """What a fold tells, but for the moments' rows where those are handed on."""
+
     rows: dict[Key, str] = field(default_factory=dict)
     months: set[str] = field(default_factory=set)
     """The months that have moments' rows."""
     finishes: int = 0
     head: str = ""
+    last: dict[str, str] = field(default_factory=dict)
+    """Each player's last order."""
+    marks: list[Checkpoint] = field(default_factory=list)
+    """The checkpoints on the way."""
 
 
-def _run_fold(run: Run, ready: _Prepared, due: int, *, dry: bool) -> tuple[_New, dict[str, str], list[Checkpoint]]:
-    """The fold's rows, each player's last order, and the checkpoints on the way."""
-    pool, old, story, checkpoint = run.pool, ready.old.rows, ready.story, ready.checkpoint
-    new = _New(head=after_closing(checkpoint.at) if checkpoint else "")
-    first = None if checkpoint is None else closing_boundary(checkpoint.at)
-    last: dict[str, str] = {}
-    marks: list[Checkpoint] = []
+def _rows_of_fold(
+    run: Run, ready: _Prepared, fold: Fold, due: int, new: _New, *, first: bool
+) -> Iterator[tuple[Key, str]]:
+    """Run a fold: the moments' rows in played order; what else it tells is found in ``new`` afterwards.
+
+    Args:
+        first: its checkpoints are kept, its closings counted.
+    """
+    pool, story, checkpoint = run.pool, ready.story, ready.checkpoint
+    new.head = ready.boundary
+    since = None if checkpoint is None else closing_boundary(checkpoint.at)
     previous = checkpoint
     base = checkpoint.moments if checkpoint else 0
     closings_after = checkpoint.at if checkpoint else None
-    for what in ready.fold.run(story, since=first, closings_after=closings_after, closed_until=due):
+    for what in fold.run(story, since=since, closings_after=closings_after, closed_until=due):
         if isinstance(what, Rated):
             key = store.rated_key(pool.id, what.order, instant_of(what.order))
-            text, was = store.dump(what), old.get(key)
-            new.rows[key] = was if was == text else text  # what is equal is held once
+            yield key, store.dump(what)
             new.months.add(store.month_of(key))
             new.finishes += what.kind == FINISH
             for sid, *_ in what.after:
-                last[sid] = what.order
+                new.last[sid] = what.order
             new.head = max(new.head, what.order)
         elif isinstance(what, Opened):
             ref = f"{what.game.club}#{what.game.game_id}"
@@ -1154,14 +1237,12 @@ def _run_fold(run: Run, ready: _Prepared, due: int, *, dry: bool) -> tuple[_New,
         elif isinstance(what, Held):
             ref = f"{what.game.club}#{what.game.game_id}"
             new.rows[(keys.held(pool.id), ref)] = store.dump(HeldRow(what.game, what.reason))
-        else:
+        elif first:
             run.result.closings += run.cursor.closed_until is None or what.at > run.cursor.closed_until
-            if not dry:
-                previous = _mark(run, what, previous, base, due, marks)
-    for ref_key, row in _still_open(story, first):
+            previous = _mark(run, what, previous, base, due, new.marks)
+    for ref_key, row in _still_open(story, since):
         new.rows[(keys.open_games(pool.id), ref_key)] = store.dump(row)
     new.head = max(new.head, after_closing(due))
-    return new, last, marks
 
 
 def _still_open(story: Story, since: Any) -> list[tuple[str, OpenRow]]:
@@ -1205,22 +1286,93 @@ def _thinned(checkpoints: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
     return kept
 
 
+class _Plan:
+    """What a replay is about to write of moments' rows, and all that follows from it: told row by row, in order."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.writes = 0
+        """Rows, and pointers to be added."""
+        self.kept: list[Change] | None = []
+        """The rows, where they are few."""
+        self.lost: set[Key] = set()
+        """Pointers to be dropped."""
+        self.players: set[str] = set()
+        self.games: set[GameRef] = set()
+        """Not all of them, where they are more than the publisher is told."""
+        self.since = END
+        """The earliest instant. By the order of a row and not its time: a rating carried over stands before
+        everything, whenever it was accepted."""
+        self.rerated: dict[str, int] = {}
+        """How many of a player's rated games come out anew."""
+        self._digest = hashlib.sha256()
+
+    def take(self, change: Change) -> None:
+        """The next row."""
+        was, now = _moment(change.was), _moment(change.now)
+        before, after = _pointers(self.pool, was), _pointers(self.pool, now)
+        self.lost |= before - after
+        self.count(change, sorted(after - before))
+        if self.kept is not None:
+            self.kept.append(change)
+            if len(self.kept) > KEPT:
+                self.kept = None
+        for row in (was, now):
+            if row is not None:
+                self.players.update(sid for sid, *_ in row.after)
+                self.since = min(self.since, instant_of(row.order))
+                if row.game is not None and len(self.games) <= OUTBOX_NAMES:
+                    self.games.add((row.game.club, row.game.game_id))
+        if was is not None and was.game is not None:
+            for sid, *_ in was.after:
+                self.rerated[sid] = self.rerated.get(sid, 0) + 1
+
+    def count(self, change: Change, pointers: Sequence[Key]) -> None:
+        """Only what tells whether two runs write the same."""
+        self.writes += 1 + len(pointers)
+        self.tell(change.key, change.now)
+        for key in pointers:
+            self.tell(key, None)
+
+    def tell(self, key: Key, text: str | None) -> None:
+        """A write, for the digest."""
+        self._digest.update(f"{key[0]}\t{key[1]}\t{'' if text is None else '=' + text}\n".encode())
+
+    def digest(self, draft: Draft) -> str:
+        """Tells whether two runs are about to write the same, but for the journal. ``draft``: all that is no moment's
+        row."""
+        told = self._digest.copy()
+        for key, text in sorted(draft.rows.items()):
+            told.update(f"{key[0]}\t{key[1]}\t{'' if text is None else '=' + text}\n".encode())
+        for pk, sk in sorted(draft.pointers):
+            told.update(f"{pk}\t{sk}\n".encode())
+        return told.hexdigest()
+
+
+def _added(pool: Pool, change: Change) -> list[Key]:
+    """The pointers that a change adds."""
+    return sorted(_pointers(pool, _moment(change.now)) - _pointers(pool, _moment(change.was)))
+
+
+def _pointers(pool: Pool, row: Rated | None) -> set[Key]:
+    return set() if row is None else pointers_of(pool, row, row.order)
+
+
 def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) -> bool:
     """Write what differs; True when it took a new generation."""
     pool, cursor = run.pool, run.cursor
-    index, boundary, old, new = replay.index, replay.boundary, replay.old, replay.new
-    draft = Draft()
+    index, boundary, old, new = replay.ready.index, replay.ready.boundary, replay.ready.old, replay.new
+    plan, draft = _Plan(pool), Draft()
+    for change in replay.changes():
+        plan.take(change)
     for key in old.rows.keys() | new.rows.keys():
-        if old.rows.get(key) != new.rows.get(key):
+        if not store.is_rated_key(key) and old.rows.get(key) != new.rows.get(key):
             draft.rows[key] = new.rows.get(key)
-    players, games, since = _pointer_changes(run, draft, old, new)
-    total, count = _state_rows(run, draft, players, replay)
-    for pk, sk in draft.rows:
-        if pk in (keys.open_games(pool.id), keys.held(pool.id)):
-            games.add(_ref(sk))
-    games |= _games_of(events)
+    total, count = _state_rows(run, draft, plan.players, replay)
+    games = plan.games | _games_of(events)
+    games |= {_ref(sk) for pk, sk in draft.rows if pk in (keys.open_games(pool.id), keys.held(pool.id))}
     kept = [c for c in index.checkpoints if boundary and c.at <= instant_of(boundary)]
-    checkpoints = _thinned([*kept, *replay.marks])
+    checkpoints = _thinned([*kept, *new.marks])
     moved = replace(
         cursor,
         position=cursor.position + sum(1 for e in events if e.kind != "rebuild"),
@@ -1233,41 +1385,40 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
         newest=max([cursor.newest, *(e.accepted_at for e in events if e.kind != "rebuild")]),
         rules_version=pool.version,
     )
-    _journal(run, draft, events, replay, moved)
+    _journal(run, draft, events, replay, plan, moved)
     closing: list[Operation] = [_index_operation(run, index, new, checkpoints)]
-    if players or games or due != cursor.closed_until:
-        closing.append(outbox_entry(run, moved, players, games, since))
+    if plan.players or games or due != cursor.closed_until:
+        closing.append(outbox_entry(run, moved, plan.players, games, plan.since))
     run.result.replays += 1
     removals: list[Operation] = [ledger.removal(pool.id, e) for e in events]
-    small = store.in_place(draft, cursor.generation)
+    draft.lost_pointers |= plan.lost
     lost: list[Operation] = [Delete(key) for key in sorted(draft.lost_pointers)]
-    long = len(small) + len(closing) + len(removals) + len(lost) + 1 > IN_PLACE
+    small = len(draft.rows) + len(draft.pointers) + len(draft.beside) + plan.writes
+    long = small + len(closing) + len(removals) + len(lost) + 1 > IN_PLACE
     if long:
-        _new_generation(run, draft, moved, replay, closing, events)
+        _new_generation(run, draft, plan, moved, replay, closing, events)
     else:
-        _commit(run, [store.put_cursor(moved, cursor.version), *small, *lost, *closing, *removals], moved)
+        for change in plan.kept if plan.kept is not None else replay.changes():
+            draft.rows[change.key] = change.now
+            draft.pointers.update(_added(pool, change))
+        writes = store.in_place(draft, cursor.generation)
+        _commit(run, [store.put_cursor(moved, cursor.version), *writes, *lost, *closing, *removals], moved)
     run.result.events += len(events)
-    _drop_objects(run, [*index.checkpoints, *replay.marks], checkpoints)
+    _drop_objects(run, [*index.checkpoints, *new.marks], checkpoints)
     return long
 
 
-def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, moved: Cursor) -> None:
+def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, plan: _Plan, moved: Cursor) -> None:
     """Tell each player whose rated games came out anew what they were before, and what caused it."""
-    rerated: dict[str, int] = {}
-    for key in draft.rows:
-        was = _moment(replay.old.rows, key)
-        if was is not None and was.game is not None:
-            for sid, *_ in was.after:
-                rerated[sid] = rerated.get(sid, 0) + 1
-    if not rerated or replay.rebuild:
+    if not plan.rerated or replay.rebuild:
         return
     causes: list[tuple[str, str, str]] = [
         (str(e.what or e.kind), e.game.club if e.game is not None else "", e.game.game_id if e.game is not None else "")
         for e in events
     ][:CAUSES]
-    before = store.read_states(run.table, run.pool.id, rerated, run.cursor.view)
-    for sid, games in rerated.items():
-        row, now = before.get(sid), replay.states.get(sid)
+    before = store.read_states(run.table, run.pool.id, plan.rerated, run.cursor.view)
+    for sid, games in plan.rerated.items():
+        row, now = before.get(sid), replay.ready.fold.states.get(sid)
         one = (row.state.rating, row.state.index) if row is not None else None
         two = (now.rating, now.index) if now is not None else None
         if one != two:
@@ -1276,38 +1427,17 @@ def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, m
             draft.beside.append(item)
 
 
-def _moment(rows: dict[Key, str], key: Key) -> Rated | None:
+def _moment(text: str | None) -> Rated | None:
     """A moment out of its row. Of a million nobody holds more at once than the rows."""
-    text = rows.get(key) if store.is_rated_key(key) else None
     return None if text is None else store.load_rated(text)
-
-
-def _pointer_changes(run: Run, draft: Draft, old: _Old, new: _New) -> tuple[set[str], set[GameRef], int]:
-    """Add and remove pointers where rows differ; the players and games concerned, and since when.
-
-    By their order and not their time: a rating carried over stands before everything, whenever it was accepted.
-    """
-    players, games, since = set[str](), set[GameRef](), END
-    for key in draft.rows:
-        was, now = _moment(old.rows, key), _moment(new.rows, key)
-        before = pointers_of(run.pool, was, key[1]) if was is not None else set()
-        after = pointers_of(run.pool, now, key[1]) if now is not None else set()
-        draft.pointers |= after - before
-        draft.lost_pointers |= before - after
-        for row in (was, now):
-            if row is not None:
-                players.update(sid for sid, *_ in row.after)
-                since = min(since, instant_of(row.order))
-                if row.game is not None:
-                    games.add((row.game.club, row.game.game_id))
-    return players, games, since
 
 
 def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> tuple[int, int]:
     """Add the states that differ to the draft; the new state hash and number of players."""
-    states, last, boundary, rebuild = replay.states, replay.last, replay.boundary, replay.rebuild
+    states, last, boundary = replay.ready.fold.states, replay.new.last, replay.ready.boundary
     pool, view, system = run.pool, run.cursor.view, run.pool.system
-    if rebuild:
+    every = replay.ready.from_ledger
+    if every:
         before = store.read_all_states(run.table, pool.id, view)
         players = players | set(before) | set(states)
         total, count = 0, 0
@@ -1316,7 +1446,7 @@ def _state_rows(run: Run, draft: Draft, players: set[str], replay: _Replay) -> t
         total, count = int(run.cursor.hash, 16), run.cursor.players
     for sid in sorted(players):
         was, now = before.get(sid), states.get(sid)
-        if not rebuild:
+        if not every:
             total -= line_hash(system, sid, was.state) if was is not None else 0
             count -= was is not None
         if now is None:
@@ -1348,47 +1478,69 @@ def _index_operation(run: Run, index: Index, new: _New, checkpoints: Sequence[Ch
 
 
 def _new_generation(
-    run: Run, draft: Draft, moved: Cursor, replay: _Replay, closing: Sequence[Operation], events: Sequence[Event]
+    run: Run,
+    draft: Draft,
+    plan: _Plan,
+    moved: Cursor,
+    replay: _Replay,
+    closing: Sequence[Operation],
+    events: Sequence[Event],
 ) -> None:
-    """Write the draft beside what stands, then let one transaction make it count.
+    """Write the plan beside what stands, then let one transaction make it count.
 
     Where a run that died had the same in mind, what it wrote stands, and only the rest is written.
+
+    Args:
+        draft: all but the moments' rows and pointers to them.
     """
-    pool, cursor = run.pool, run.cursor
+    pool, cursor, begun, view = run.pool, run.cursor, run.begun, run.cursor.view
     ordered = sorted(draft.rows)
-    digest = _plan_digest(draft, ordered)
+    digest = plan.digest(draft)
     mine, done = max(cursor.claimed, cursor.generation) + 1, 0
-    begun = run.begun
     # Journal lines are told anew, with the time of this run: where they were begun, nothing can be taken over.
-    if begun is not None and begun.digest == digest and begun.done <= len(ordered) + len(draft.pointers):
+    before_journal = plan.writes + len(ordered) + len(draft.pointers)
+    if begun is not None and begun.digest == digest and begun.done <= before_journal:
         mine, done = begun.generation, begun.done
     # Read before the claim: from then on others watch this run write. They cannot have changed anything either.
-    states = run.reads.fetch(key for key in ordered if key not in replay.old.rows and key not in replay.new.rows)
+    old, new = replay.ready.old.rows, replay.new.rows
+    states = run.reads.fetch(key for key in ordered if key not in old and key not in new)
     dead = [g for g in (*cursor.dead, *_given_up(cursor, mine)) if g != mine]
     claim = replace(cursor, claimed=mine, dead=tuple(dead))
-    plan = _plan(pool, mine, digest, moved.closed_until, events)
-    _commit(run, [store.put_cursor(claim, cursor.version), _progress(pool, mine, done), plan], claim)
+    beat = begun.beat + 1 if begun is not None else 0
+    first = progress(pool.id, mine, done, beat)
+    if begun is not None:  # while this run planned, the other may have turned out to be alive
+        first = replace(
+            first, condition="#beat = :beat AND #done = :done", values={"beat": begun.beat, "done": begun.done}
+        )
+    told = _plan_item(pool, mine, digest, moved.closed_until, events)
+    _commit(run, [store.put_cursor(claim, cursor.version), first, told], claim)
     claimed_version = run.cursor.version
-    view = run.cursor.view
     fence = Check(keys.cursor(pool.id), "#version = :version", {"version": claimed_version})
+    at_once = run.ctx.writes_at_once
+    writer = GenerationWriter(run.table, pool.id, mine, fence, view=view, done=done, beat=beat, at_once=at_once)
 
-    def writes() -> Iterator[Operation]:
+    def side_rows() -> Iterator[Operation]:
         for key in ordered:
-            stands = replay.old.rows.get(key)
+            stands = old.get(key)
             if stands is None and key in states:
                 stands = view.pick(states[key])
             yield Put(store.as_next(key, stands, view, draft.rows[key], mine))
         yield from (Put({"pk": pk, "sk": sk}) for pk, sk in sorted(draft.pointers))
         yield from (Put({**item, "generation": mine}) for item in draft.beside)
 
-    left = itertools.islice(writes(), done, None)
     try:
-        while some := list(itertools.islice(left, TRANSACTION_ITEMS - 2)):
-            done += len(some)
-            run.table.transact([fence, _progress(pool, mine, done), *some])
-            run.result.transactions += 1
-    except ConditionFailed:
-        raise Overtaken from None
+        again = _Plan(pool)
+        for change in plan.kept if plan.kept is not None else replay.changes(writer.alive):
+            pointers = _added(pool, change)
+            again.count(change, pointers)
+            writer.change(change, pointers)
+        if again.digest(draft) != digest:
+            raise Overtaken  # what stands is no longer what the plan was made from
+        writer.all_sent()
+        writer.one_by_one(side_rows())
+    finally:
+        writer.close()
+        run.result.transactions += writer.transactions
     final = replace(moved, generation=mine, claimed=mine, dead=run.cursor.dead, removing=bool(events))
     entries = [[ledger.inbox_shard(e), e.id] for e in events]
     applied_pk, applied_sk = _applied_key(pool.id)
@@ -1405,11 +1557,6 @@ def _new_generation(
 def _given_up(cursor: Cursor, until: int) -> list[int]:
     """Generations before that one which never came to count."""
     return [g for g in range(cursor.generation + 1, until) if g not in cursor.dead]
-
-
-def _progress(pool: Pool, generation: int, done: int) -> Put:
-    pk, sk = _progress_key(pool.id)
-    return Put({"pk": pk, "sk": sk, "generation": generation, "done": done})
 
 
 def _drop_pointers(run: Run, draft: Draft) -> None:
@@ -1454,29 +1601,25 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
     due = calendar.last_closing(max(ctx.clock(), cursor.closed_until or BEGINNING), pool.time_zone)
     run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock(), _Reads(ctx.table))
     replay = _fold_again(run, events, events, due, dry=True)
+    states, plan, anew = replay.ready.fold.states, _Plan(pool), set[GameRef]()
     before = {sid: row.state for sid, row in store.read_all_states(ctx.table, pool.id, cursor.view).items()}
-    rows = [
-        k for k in replay.old.rows.keys() | replay.new.rows.keys() if replay.old.rows.get(k) != replay.new.rows.get(k)
-    ]
-    concerned = {
-        sid
-        for k in rows
-        for r in (_moment(replay.old.rows, k), _moment(replay.new.rows, k))
-        if r is not None
-        for sid, *_ in r.after
-    }
+    for change in replay.changes():
+        plan.take(change)
+        was = _moment(change.was)
+        if was is not None and was.game is not None:
+            anew.add((was.game.club, was.game.game_id))
+    concerned = plan.players
     after = dict(before)
     for sid in concerned:
-        if sid in replay.states:
-            after[sid] = replay.states[sid]
+        if sid in states:
+            after[sid] = states[sid]
         else:
             after.pop(sid, None)
     changed = {sid for sid in concerned if before.get(sid) != after.get(sid)}
-    rerated = {(g.club, g.game_id) for k in rows if (r := _moment(replay.old.rows, k)) and (g := r.game) is not None}
     mine = {(e.game.club, e.game.game_id) for e in events if e.game is not None}
     held = [
         (ref, msgspec.json.decode(text, type=HeldRow).reason)
         for (pk, sk), text in replay.new.rows.items()
         if pk == keys.held(pool.id) and (ref := _ref(sk)) in mine
     ]
-    return Effects(cursor, len(rerated), sorted(changed), before, after, held)
+    return Effects(cursor, len(anew), sorted(changed), before, after, held)

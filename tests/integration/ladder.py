@@ -6,10 +6,10 @@ is missing.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest import mock
@@ -28,7 +28,7 @@ from shared.store import rated as store
 from shared.store.bucket import Bucket
 from shared.store.pools import Pool
 from shared.store.table import Table, from_wire
-from shared.usecases import games, rating
+from shared.usecases import games, generation, rating
 from shared.usecases import people as people_use
 from shared.usecases import pools as pools_use
 from shared.usecases.context import Context
@@ -45,11 +45,15 @@ def at(text: str) -> int:
     return to_instant(moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC))
 
 
-@contextmanager
+@contextlib.contextmanager
 def small_steps(**values: int | float) -> Iterator[None]:
     """The rater with its limits moved to where a test of a few games meets them."""
-    chosen = {"WATCH_SECONDS": 0.0, "CHECKPOINT_SPACING": 3, **values}
-    with mock.patch.multiple(rating, **chosen):
+    chosen = {"WATCH_SECONDS": 0.0, "CHECKPOINT_SPACING": 3, "KEPT": 3, "REPORT_WRITES": 7, **values}
+    assert all(hasattr(rating, name) or hasattr(generation, name) for name in chosen)
+    with contextlib.ExitStack() as stack:
+        for module in (rating, generation):
+            there = {name: value for name, value in chosen.items() if hasattr(module, name)}
+            stack.enter_context(mock.patch.multiple(module, **there))
         yield
 
 

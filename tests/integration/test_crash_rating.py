@@ -7,17 +7,20 @@ new ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from shared.problems import Problem
 from shared.store import notes
 from shared.store import rated as store
-from shared.usecases import closing, games, reading, rebuild
+from shared.store.table import Put
+from shared.usecases import closing, compact, games, reading, rebuild
+from shared.usecases.generation import progress_key
 from tests.integration.ladder import DAY, Ladder, at, audit, duel, small_steps, spades
-from tests.integration.memory import WRITES, Calls, Killed
+from tests.integration.memory import READS, WRITES, Calls, Killed
 
 
 @dataclass
@@ -150,6 +153,10 @@ SCENES: dict[str, tuple[Callable[[], Ladder], dict[str, int]]] = {
     "closing": (month_turned, {}),
     "closing-under-a-new-generation": (month_turned, {"IN_PLACE": 5}),
     "rebuild": (rebuilding, {"IN_PLACE": 5}),
+    "rebuild-kept-in-memory": (rebuilding, {"IN_PLACE": 5, "KEPT": 1000}),
+    "much-from-the-ledger-under-a-new-generation": (much, {"IN_PLACE": 5, "LONG_REPLAY": -1}),
+    "new-rules-from-the-ledger": (new_rules, {"IN_PLACE": 5, "LONG_REPLAY": -1}),
+    "late-from-the-ledger-in-place": (late, {"LONG_REPLAY": -1}),
 }
 
 
@@ -216,7 +223,7 @@ def everything(ladder: Ladder) -> dict[str, Any]:
     return seen
 
 
-@pytest.mark.parametrize("name", [n for n in SCENES if n not in ("append", "rebuild")])
+@pytest.mark.parametrize("name", [n for n in SCENES if n != "append" and not n.startswith("rebuild")])
 def test_readers_see_the_old_ratings_whole_until_the_new_ones_stand(name: str) -> None:
     scene, limits = SCENES[name]
     with small_steps(TRANSACTION_ITEMS=30, **limits):
@@ -255,7 +262,7 @@ def test_an_old_cursor_is_told_so() -> None:
             store.read_all_states(ladder.ctx.table, "p", old)
 
 
-@pytest.mark.parametrize("name", [n for n in SCENES if "generation" in n or n in ("new-rules", "rebuild")])
+@pytest.mark.parametrize("name", [n for n in SCENES if "IN_PLACE" in SCENES[n][1]])
 def test_a_run_that_was_taken_for_dead_goes_on_and_does_no_harm(name: str) -> None:
     """It sleeps before one of its writes; another run takes over, is done, and more is rated; then it wakes up."""
     scene, limits = SCENES[name]
@@ -439,3 +446,239 @@ def test_what_a_dead_replay_wrote_by_rules_that_changed_again_is_given_up() -> N
         ladder.rate()
         audit(ladder)
         assert ladder.cursor().generation > claimed
+
+
+# -- several transactions at a time ------------------------------------------------------------------------------------
+def threaded(scene: Callable[[], Ladder]) -> Callable[[], Ladder]:
+    """The same with four transactions at a time."""
+
+    def prepare() -> Ladder:
+        ladder = scene()
+        ladder.ctx = replace(ladder.ctx, writes_at_once=4)
+        return ladder
+
+    return prepare
+
+
+@pytest.mark.parametrize("name", ["rebuild", "new-rules", "much-under-a-new-generation"])
+def test_it_dies_while_it_writes_several_transactions_at_a_time(name: str) -> None:
+    scene, limits = SCENES[name]
+    with small_steps(TRANSACTION_ITEMS=4, **limits):
+        whole = scene()
+        whole.rate()
+        count = 0
+        for ladder, where in crashes(threaded(scene), Ladder.rate):
+            ladder.rate()
+            audit(ladder)
+            assert ladder.cursor().hash == whole.cursor().hash, where
+            count += 1
+        assert count > 8
+
+
+Sent = tuple[str, Mapping[str, Any]]
+
+
+def _on_their_way(scene: Callable[[], Ladder]) -> Iterator[tuple[Ladder, Sent]]:
+    """A ladder for every call of a replay that writes items: it is sent, and arrives only when somebody lets it; the
+    run that sent it is gone."""
+    for number in range(1, 100):
+        ladder = scene()
+        sent: list[Sent] = []
+
+        def lose(
+            name: str, call: Mapping[str, Any], ladder: Ladder = ladder, sent: Any = sent, at: int = number
+        ) -> None:
+            if name in ("transact_write_items", "put_item", "batch_write_item"):
+                sent.append((name, call))
+                if len(sent) == at:
+                    ladder.calls.before = _dead
+                    raise Killed(name)
+
+        ladder.calls.before = lose
+        try:
+            ladder.rate()
+        except Killed:
+            ladder.calls.before = None
+            yield ladder, sent[-1]
+        else:
+            return
+    pytest.fail("it never ends")
+
+
+def _arrives(ladder: Ladder, sent: Sent) -> bool:
+    """The call arrives; whether it was taken."""
+    name, call = sent
+    try:
+        getattr(ladder.ctx.table.client, name)(**call)
+    except ClientError:
+        return False
+    return True
+
+
+def _each_row(sent: Sent) -> Iterator[Sent]:
+    """A transaction of rated rows as one for each: another condition may not be what keeps a row from being written."""
+    name, call = sent
+    entries = call.get("TransactItems", [])
+    if entries and all(
+        e.get("Put", {}).get("Item", {}).get("pk", {}).get("S", "").startswith("RATED#") for e in entries
+    ):
+        for entry in entries:
+            yield name, {**call, "TransactItems": [entry]}
+    else:
+        yield sent
+
+
+def _goes_on(ladder: Ladder) -> None:
+    ladder.rate()
+
+
+def _other_rules(ladder: Ladder) -> None:
+    """The plan becomes another: what was begun is given up."""
+    ladder.open_pool(rules=[{"from": "2000-01-01"}, {"from": "2026-07-01", "k": 50}])
+    ladder.rate()
+
+
+def _and_more(ladder: Ladder) -> None:
+    """It is brought to its end, and then rows are changed and taken away in place."""
+    ladder.rate()
+    with small_steps(IN_PLACE=100):
+        ladder.void("g5")
+        ladder.rate()
+        ladder.correct("g6", group="mi")
+        ladder.rate()
+        for number in range(2):
+            ladder.submit(spades(f"x{number}", "ab-cd", "2026-08-19 20:00"))
+            ladder.rate()
+
+
+def _other_rules_in_place(ladder: Ladder) -> None:
+    """It is given up, and the rows are changed under the generation that counts all the time."""
+    with small_steps(IN_PLACE=1000):
+        _other_rules(ladder)
+
+
+def _other_rules_and_more(ladder: Ladder) -> None:
+    _other_rules(ladder)
+    _and_more(ladder)
+
+
+@pytest.mark.parametrize("then", [_goes_on, _other_rules, _and_more, _other_rules_in_place, _other_rules_and_more])
+@pytest.mark.parametrize("name", ["rebuild", "new-rules", "much-under-a-new-generation"])
+def test_what_a_dead_run_sent_and_arrives_late_changes_nothing(name: str, then: Callable[[Ladder], None]) -> None:
+    """Whatever has happened since: the generation is finished by another run, given up, or long past."""
+    scene, limits = SCENES[name]
+    taken = refused = 0
+    with small_steps(TRANSACTION_ITEMS=4, **limits):
+        for ladder, late_call in _on_their_way(scene):
+            then(ladder)
+            audit(ladder)
+            seen = everything(ladder)
+            for one in _each_row(late_call):
+                if _arrives(ladder, one):
+                    taken += 1
+                else:
+                    refused += 1
+            audit(ladder)
+            assert everything(ladder) == seen
+            ladder.submit(spades("after", "ab-cd", "2026-08-20 10:00"))
+            ladder.rate()
+            ladder.void("g0")
+            ladder.rate()
+            audit(ladder)
+    assert refused > 2
+    if then is _goes_on:
+        assert taken > 0, "rows that stand as they would be written"
+
+
+def test_a_row_that_was_taken_away_is_not_brought_back_by_a_late_write() -> None:
+    """The replay adds a row; another run finishes it; the game is voided; then the first run's write arrives."""
+    with small_steps(TRANSACTION_ITEMS=4, IN_PLACE=5):
+        for ladder, late_call in _on_their_way(late):
+            adding = [e for e in late_call[1].get("TransactItems", ()) if _adds(e, "!late!")]
+            ladder.rate()
+            with small_steps(IN_PLACE=100):
+                ladder.void("late")
+                ladder.rate()
+            audit(ladder)
+            if adding:
+                assert not _arrives(ladder, (late_call[0], {**late_call[1], "TransactItems": adding}))
+                audit(ladder)
+                return
+    pytest.fail("no transaction writes the late game's row")
+
+
+def _adds(entry: Mapping[str, Any], part: str) -> bool:
+    item = entry.get("Put", {}).get("Item", {})
+    return bool(item) and item["pk"]["S"].startswith("RATED#") and part in item["sk"]["S"] and "a" not in item
+
+
+def test_a_rebuild_that_is_interrupted_writes_no_row_twice() -> None:
+    with small_steps(TRANSACTION_ITEMS=4, IN_PLACE=5):
+        whole = rebuilding()
+        every = _rows_written(whole)
+        whole.rate()
+        for number in range(3, 8):
+            ladder = rebuilding()
+            first = _rows_written(ladder)
+            ladder.calls.after = Fuse(number, after=True)
+            with pytest.raises(Killed):
+                ladder.rate()
+            ladder.calls.after = None
+            second = _rows_written(ladder)
+            ladder.rate()
+            audit(ladder)
+            assert ladder.cursor().hash == whole.cursor().hash
+            assert sorted(first + second) == sorted(every)
+
+
+def test_a_run_that_planned_while_the_other_came_back_to_life_leaves_it_alone() -> None:
+    """It was taken for dead; while the second run folds, it writes again. Then the second must not take over."""
+    with small_steps(TRANSACTION_ITEMS=4, IN_PLACE=5):
+        ladder = new_rules()
+        ladder.calls.after = Fuse(4, after=True)
+        with pytest.raises(Killed):
+            ladder.rate()
+        ladder.calls.after = None
+        at_first = ladder.cursor().version
+        beaten = 0
+
+        def beat(name: str, call: Mapping[str, Any]) -> None:
+            """The first run goes on, as the second is about to claim."""
+            nonlocal beaten
+            if name == "transact_write_items" and beaten < 2:
+                beaten += 1
+                ladder.calls.before = None
+                item = ladder.ctx.table.get(*progress_key("p"))
+                assert item is not None
+                ladder.ctx.table.write(Put({**item, "beat": item["beat"] + 1}))
+                assert ladder.cursor().version == at_first, "not taken over"
+                ladder.calls.before = beat
+
+        ladder.calls.before = beat
+        ladder.rate()
+        assert beaten == 2
+        audit(ladder)
+
+
+def test_a_result_that_comes_in_at_any_read_of_a_rebuild_is_rated_once() -> None:
+    """It is in the ledger and waits: the rebuild leaves it to the run after it."""
+    with small_steps(IN_PLACE=5):
+        for number in range(1, 200):
+            ladder = rebuilding()
+            compact.compact(ladder.ctx, ladder.pool())
+            reads = 0
+
+            def send(name: str, _: Mapping[str, Any], ladder: Ladder = ladder, number: int = number) -> None:
+                nonlocal reads
+                reads += name in READS or name == "get_object"
+                if reads == number:
+                    ladder.calls.before = None
+                    ladder.submit(spades("meanwhile", "ab-gh", "2026-08-19 21:00"))
+
+            ladder.calls.before = send
+            ladder.rate()
+            if ladder.calls.before is not None:
+                break
+            ladder.rate()
+            audit(ladder)
+        assert 20 < number < 199

@@ -18,8 +18,10 @@ LIMITS: tuple[dict[str, int], ...] = (
     {},
     {"IN_PLACE": 8, "CHECKPOINTS": 4},
     {"INBOX_LIMIT": 2, "READ_AHEAD": 0, "CHECKPOINT_SPACING": 1},
+    {"LONG_REPLAY": -1, "IN_PLACE": 8, "KEPT": 0},
 )
-"""As it is; nearly every replay under a new generation; never more than two events at once."""
+"""As it is; nearly every replay under a new generation; never more than two events at once; every replay from the
+ledger, with nothing kept in memory."""
 
 
 def run(ladder: Ladder, system: str, seed: int, steps: int) -> History:
