@@ -20,7 +20,7 @@ metrics = Metrics()
 def handler(event: Mapping[str, Any], invocation: object) -> dict[str, Any]:
     """Close all pools by the schedule's time. One pool's error is reported and the others go on."""
     log.append_keys(correlation_id=getattr(invocation, "aws_request_id", ""))
-    ctx = context()
+    ctx = context().patient()
     now = watch.schedule_time(event.get("at"), ctx.clock())
     frozen: dict[str, list[str]] = {}
     for pool in pools.all_ids(ctx.table):

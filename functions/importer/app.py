@@ -35,7 +35,7 @@ class ImportsLeftError(Exception):
 def handler(event: Mapping[str, Any], invocation: object) -> None:
     """One message of the queue. Raises ImportsLeftError when it is to come back."""
     log.append_keys(correlation_id=getattr(invocation, "aws_request_id", ""))
-    ctx = context()
+    ctx = context().patient()
     left = [
         import_id
         for record in event.get("Records", ())

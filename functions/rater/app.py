@@ -22,7 +22,7 @@ metrics = Metrics()
 def handler(event: Mapping[str, Any], invocation: object) -> dict[str, Any]:
     """One wake-up. Never raises for one pool's sake: that pool is reported, the others go on."""
     log.append_keys(correlation_id=getattr(invocation, "aws_request_id", ""))
-    ctx = context()
+    ctx = context().patient()
     for pool in _pools(ctx, event):
         rate(ctx, pool)
     return {"batchItemFailures": []}

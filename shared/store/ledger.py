@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
@@ -46,14 +48,14 @@ def ahead(operations: Iterable[Operation]) -> list[Operation]:
 
 
 def read_inbox(table: Table, pool: str, limit: int) -> list[Event]:
-    """Up to ``limit`` waiting events, oldest first within their shard; consistent."""
-    found: list[Event] = []
-    for number in range(keys.SHARDS):
-        for item in table.query(keys.inbox(pool, number), limit=limit - len(found)):
-            found.append(decode(item["event"]))
-        if len(found) >= limit:
-            break
-    return sorted(found, key=lambda e: e.id)
+    """The ``limit`` oldest of the waiting events, by when they were accepted; consistent.
+
+    The oldest of all shards, and not those of one shard first: what is left behind would come late to the ratings, and
+    each late result is a replay.
+    """
+    shards = [table.query(keys.inbox(pool, number), limit=limit) for number in range(keys.SHARDS)]
+    oldest = heapq.merge(*shards, key=lambda item: str(item["sk"]))
+    return [decode(item["event"]) for item in itertools.islice(oldest, limit)]
 
 
 def removal(pool: str, event: Event) -> Delete:

@@ -27,7 +27,10 @@ TRANSACTION_ITEMS = 100
 BATCH_GET_ITEMS = 100
 BATCH_WRITE_ITEMS = 25
 ATTEMPTS = 6
-"""How often a conflicting or throttled call is tried before ``Busy``; with the pauses, under two seconds in all."""
+"""How often a conflicting or throttled call is tried before ``Busy``; with the pauses, under two seconds in all, as
+somebody waits for the answer."""
+PATIENT_ATTEMPTS = 40
+"""The same where nobody waits: some ten seconds. A key that has taken its 1,000 units takes more in the next second."""
 
 _THROTTLES = {
     "ProvisionedThroughputExceededException",
@@ -190,12 +193,17 @@ def _pause(attempt: int) -> None:
 class Table:
     """The table of one deployment."""
 
-    def __init__(self, client: DynamoDBClient, name: str) -> None:
+    def __init__(self, client: DynamoDBClient, name: str, attempts: int = ATTEMPTS) -> None:
         self.client = client
         self.name = name
+        self.attempts = attempts
+
+    def patient(self) -> Table:
+        """The same table for work that nobody waits for: a throttled call is tried again for longer."""
+        return Table(self.client, self.name, PATIENT_ATTEMPTS)
 
     def _call(self, operation: str, **arguments: Any) -> Any:
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self.attempts):
             try:
                 return getattr(self.client, operation)(**arguments)
             except ClientError as error:
@@ -219,7 +227,7 @@ class Table:
         found: dict[Key, Item] = {}
         for start in range(0, len(wanted), BATCH_GET_ITEMS):
             pending: list[dict[str, Any]] = [_wire_key(k) for k in wanted[start : start + BATCH_GET_ITEMS]]
-            for attempt in range(ATTEMPTS * 2):
+            for attempt in range(self.attempts * 2):
                 request = {self.name: {"Keys": pending, "ConsistentRead": consistent}}
                 answer = self._call("batch_get_item", RequestItems=request)
                 for wire in answer["Responses"].get(self.name, []):
@@ -340,7 +348,7 @@ class Table:
             self._single(operations[0])
             return
         wire = [self._wire_operation(o) for o in operations]
-        for attempt in range(ATTEMPTS):
+        for attempt in range(self.attempts):
             try:
                 # One token for all tries of one call: where the answer got lost, the next try gives it again.
                 self._call("transact_write_items", TransactItems=wire, ClientRequestToken=uuid.uuid4().hex)
@@ -379,7 +387,7 @@ class Table:
         requests += [{"DeleteRequest": {"Key": _wire_key(k)}} for k in deletes]
         for start in range(0, len(requests), BATCH_WRITE_ITEMS):
             pending = requests[start : start + BATCH_WRITE_ITEMS]
-            for attempt in range(ATTEMPTS * 2):
+            for attempt in range(self.attempts * 2):
                 answer = self._call("batch_write_item", RequestItems={self.name: pending})
                 pending = answer.get("UnprocessedItems", {}).get(self.name, [])
                 if not pending:

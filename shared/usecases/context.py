@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shared.ratings.base import MICROSECONDS
 from shared.store.bucket import Bucket
@@ -57,3 +57,7 @@ class Context:
     """``https://...`` of the public site, for links."""
     api_origin: str = ""
     """``https://...`` of the API."""
+
+    def patient(self) -> Context:
+        """The same for work that nobody waits for: what the table throttles is tried again for longer."""
+        return replace(self, table=self.table.patient())

@@ -471,7 +471,9 @@ def _wanted_ahead(pool: Pool, club: str, game_id: str, draft: GameDraft, idem: _
     if idem.key is not None:
         wanted.append(idem.key)
     raw = draft.result if draft.result is not None else draft.line_up
-    texts = {t.lower() for t in _strings(raw) if len(t) <= 80}
+    # Who plays stands in lists. A text of its own says how it ended: a million results would all read ``team1``.
+    seats = [value for value in raw.values() if not isinstance(value, str)] if isinstance(raw, Mapping) else []
+    texts = {t.lower() for t in _strings(seats) if len(t) <= 80}
     wanted += [keys.handle(t) for t in sorted(texts)][:45]
     if eligibility.has_door(pool):
         wanted += [keys.door(t, pool.id) for t in sorted(texts)][:45]

@@ -103,6 +103,9 @@ IN_PLACE = TRANSACTION_ITEMS
 """A replay of at most so many writes is one transaction; a larger one takes a new generation."""
 READ_AHEAD = 20
 """For at most so many events everything that appending them needs is read at once."""
+SINGLE_ALIASES = 100
+"""For more players than these all merges of the pool are read: one query, where each player who was never merged would
+cost a read unit on the one key that holds them."""
 WATCH_SECONDS = 5.0
 """A replay by another run that writes nothing for so long has died: a live one tells of itself twice a second."""
 WATCH_EVERY = 0.25
@@ -150,6 +153,11 @@ class _Reads:
             found = self._table.batch_get(missing)
             self._known.update((key, found.get(key)) for key in missing)
         return {key: item for key in asked if (item := self._known[key]) is not None}
+
+    def fetch_partition(self, pk: str, wanted: Iterable[str]) -> None:
+        """Read a whole partition, of which items under these sort keys are wanted."""
+        self._known.update(((pk, sk), None) for sk in wanted)
+        self._known.update(((pk, item["sk"]), item) for item in self._table.query(pk))
 
 
 @dataclass
@@ -622,6 +630,8 @@ def _read_players(run: Run, plan: _Append, mentioned: set[str]) -> bool:
     """Aliases and states of the players, and their ratings at starts that lie before the head."""
     pool, view = run.pool.id, run.cursor.view
     wanted = mentioned
+    if len(wanted) > SINGLE_ALIASES:
+        run.reads.fetch_partition(keys.aliases(pool), wanted)
     while wanted:
         found = run.reads.fetch((keys.aliases(pool), sid) for sid in wanted)
         new = {sk: text for (_, sk), item in found.items() if (text := view.pick(item)) is not None}

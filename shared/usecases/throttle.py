@@ -15,10 +15,13 @@ from shared.store import keys
 from shared.store.table import Busy, ConditionFailed, Table, Update
 
 WINDOW_SECONDS = 60
-FREE = 30
-"""Requests a process serves per subject and window before it takes a share: a table write per share is the price."""
-SHARES = 20
-"""A budget is taken in so many shares; the last one may be left unused in another process."""
+FREE = 5
+"""Requests a process serves per subject and window before it takes a share: a table write per share is the price. Few,
+as five hundred requests a second begin some three hundred processes, and each serves so many beside the limit."""
+SHARE = 10
+"""Requests of a budget that a process takes at once. What it does not use of them is lost: so they are few."""
+LEAST_SHARES = 20
+"""A small budget is taken in so many shares at least."""
 FORGET_SECONDS = 3600
 """The table forgets a window's item so long after its end."""
 MOST_SUBJECTS = 20_000
@@ -84,9 +87,14 @@ class Limits:
         return Problem(429, "too-many-requests", detail, retry_after=seconds)
 
 
+def share_of(limit: int) -> int:
+    """How many requests of a budget a process takes at once."""
+    return max(1, min(SHARE, limit // LEAST_SHARES))
+
+
 def _take_share(table: Table, window: int, subject: str, limit: int) -> int:
     """A share of what is left of a subject's budget; 0 when nothing is. A busy table refuses nobody for our sake."""
-    share = max(1, limit // SHARES)
+    share = share_of(limit)
     until = (window + 1) * WINDOW_SECONDS + FORGET_SECONDS
     try:
         table.write(

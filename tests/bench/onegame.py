@@ -73,10 +73,10 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
         state = PlayerState(rating, 0, 40, 20, 0, 20, 739_900, ladder.now - HOUR, best=(rating, 0, ladder.now))
         state.labels = {"year:2026": (40, 20, 0, 20, 0, 0, 0, 0), "club:uri": (40, 20, 0, 20, 0, 0, 0, 0)}
         pk, sk = keys.state(pool.id, sid)
-        client._store(to_wire({"pk": pk, "sk": sk, "ag": 0, "a": store.dump(StateRow(state, ""))}))  # type: ignore[attr-defined]
+        client.store(to_wire({"pk": pk, "sk": sk, "ag": 0, "a": store.dump(StateRow(state, ""))}))  # type: ignore[attr-defined]
         for operation in people.registration(f"q{number:06d}", f"Player {number}", "uri", sid):
             if isinstance(operation, Put):
-                client._store(to_wire(operation.item))  # type: ignore[attr-defined]
+                client.store(to_wire(operation.item))  # type: ignore[attr-defined]
         total += line_hash(pool.system, sid, state)
         rows.append(published.ListRow(sid, f"q{number:06d}", f"Player {number}", ["uri"], state))
     moved = replace(

@@ -1,37 +1,181 @@
-"""Five hundred results a second to one pool, for a minute, against DynamoDB's limit of each partition key.
+"""Five hundred results a second to one pool, for a minute, sent to the real API handler over a model of DynamoDB.
 
-The writes are those that the code makes (``shared.store.ledger.append``), weighed as DynamoDB weighs them.
+Three questions: does the table bear it when nothing else holds it back (limits raised); what do clubs meet with the
+limits as they are shipped; and what, when everybody who was refused comes back in one moment. See ``crowd`` and
+``dynamo`` for what is real and what is a model.
 """
 
 from __future__ import annotations
 
-from shared.store import keys
-from tests.bench import limits, pools
+import time
+from collections.abc import Callable
+
+from local import template
+from tests.bench import dynamo, pools
+from tests.bench.crowd import Crowd, crowd
 from tests.bench.table import Line
+
+RATE = 500
+UNLIMITED = 0
+NAMED = 6
+"""So many of the hottest keys are named."""
+
+
+def shipped() -> tuple[int, int]:
+    """Requests a minute of one key, and to one pool, as the template sets them."""
+    parameters = template.read()["Parameters"]
+    return parameters["KeyRequestsPerMinute"]["Default"], parameters["PoolRequestsPerMinute"]["Default"]
+
+
+def _hottest(keys: list[tuple[str, float]]) -> str:
+    return ", ".join(f"{key} {units:,.0f}" for key, units in keys[:NAMED])
+
+
+def _stored(name: str, run: Crowd, count: int) -> list[Line]:
+    """Every result is in the ledger exactly once, and rated; every refusal was honest."""
+    came, ledger = run.came, run.ledger()
+    once = len(ledger) == len(set(ledger)) == len(came.accepted) == count
+    other = sum(number for status, number in came.answers.items() if status not in (200, 201, 429, 503))
+    return [
+        Line(f"{name}: in the ledger", len(set(ledger)), "results", "sent", count, "all, each once", once),
+        Line(f"{name}: rated", run.rated(), "results", "sent", count, "all", run.rated() == count),
+        Line(f"{name}: answered otherwise than 201, 429, 503", other, "requests", budget="none", met=other == 0),
+        Line(
+            f"{name}: refused without Retry-After",
+            came.without_retry_after,
+            "requests",
+            budget="none",
+            met=came.without_retry_after == 0,
+        ),
+        Line(
+            f"{name}: refused, and yet stored",
+            came.refused_but_stored,
+            "requests",
+            budget="none",
+            met=came.refused_but_stored == 0,
+        ),
+    ]
+
+
+def _load(name: str, run: Crowd, sent: list[tuple[str, float]], throttled: int) -> list[Line]:
+    """What it put on the keys. ``sent``: the hottest keys, and ``throttled`` refusals, while results came in."""
+    table = run.table
+    written, read = table.hottest_writes(), table.hottest_reads()
+    return [
+        Line(
+            f"{name}: write units a second, hottest key",
+            written[0][1],
+            "units/s",
+            "limit",
+            dynamo.KEY_WRITES,
+            "at most the limit",
+            written[0][1] <= dynamo.KEY_WRITES,
+            f"{_hottest(written)}; the rater waited {sum(table.throttled.values()) - throttled} times",
+        ),
+        Line(
+            f"{name}: ... of those that a submission writes",
+            sent[0][1],
+            "units/s",
+            "limit",
+            dynamo.KEY_WRITES,
+            "at most the limit",
+            sent[0][1] <= dynamo.KEY_WRITES,
+            f"{_hottest(sent)}; refused by the table {throttled} times",
+        ),
+        Line(
+            f"{name}: read units a second, hottest key",
+            read[0][1],
+            "units/s",
+            "limit",
+            dynamo.KEY_READS,
+            "limit and one page",
+            read[0][1] < dynamo.KEY_READS + dynamo.PAGE_READS,
+            _hottest(read),
+        ),
+        Line(
+            f"{name}: write units in the busiest second",
+            table.busiest(),
+            "units/s",
+            "default quota",
+            dynamo.TABLE_WRITES,
+            "below the quota",
+            table.busiest() < dynamo.TABLE_WRITES,
+        ),
+    ]
+
+
+SUBMITTED = ("INBOX#", "LEDGER#", "GAME#", "FP#", "LIMIT#", "KEY#", "PLAYER#", "IDEM#", "ATTENTION#")
+"""What the partitions begin with that a submission writes to."""
+
+
+def of_submissions(run: Crowd) -> tuple[list[tuple[str, float]], int]:
+    """The hottest keys that submissions write, and how often the table refused one of them."""
+    hottest = [(key, units) for key, units in run.table.hottest_writes() if key.startswith(SUBMITTED)]
+    refused = sum(number for key, number in run.table.throttled.items() if key.startswith(SUBMITTED))
+    return hottest, refused
+
+
+def raised(system: str, seconds: int) -> list[Line]:
+    """Nothing but the table holds it back."""
+    count = RATE * seconds
+    name = f"{system}, limits raised, {seconds} s"
+    with crowd(system, UNLIMITED, UNLIMITED) as run:
+        took = _timed(lambda: run.run(run.results(count), RATE, again=False))
+        behind = run.waiting()
+        run.drain()
+        lines = _stored(name, run, count) + _load(name, run, *of_submissions(run))
+        lines += [
+            Line(f"{name}: waiting when the last came in", behind, "results", note="the inbox holds them"),
+            Line(f"{name}: all rated, after the first was sent", run.passed(), "s", "sending took", seconds),
+            Line(
+                f"{name}: slowest request",
+                run.came.slowest / dynamo.SECOND,
+                "s",
+                note=f"{run.started} processes at once; {took / count * 1000:.2f} ms of CPU here for each request",
+            ),
+        ]
+    return lines
+
+
+def as_shipped(system: str, seconds: int) -> list[Line]:
+    """The limits of the template; clubs send again what was refused when Retry-After is over, until all is in."""
+    count = RATE * seconds
+    name = f"{system}, limits as shipped, {seconds} s"
+    per_key, per_pool = shipped()
+    with crowd(system, per_key, per_pool) as run:
+        run.run(run.results(count), RATE, again=True)
+        run.drain()
+        first, came = run.came.first, run.came
+        lines = [
+            Line(f"{name}: stored at once", first[201], "results", "sent", count),
+            Line(f"{name}: first answered 429, Retry-After", first[429], "results", "sent", count),
+            Line(f"{name}: first answered 503, Retry-After", first[503], "results", "sent", count),
+            Line(f"{name}: all stored, after the first was sent", came.last_accepted / dynamo.SECOND, "s"),
+            Line(f"{name}: requests until then", sum(came.answers.values()), "requests", "sent", count),
+        ]
+        return lines + _stored(name, run, count) + _load(name, run, *of_submissions(run))
+
+
+def herd(system: str, waiting: int) -> list[Line]:
+    """So many results within one second, as from clients that waited for the same minute; 503 is sent again."""
+    name = f"{system}, {waiting:,} at once"
+    with crowd(system, UNLIMITED, UNLIMITED) as run:
+        run.run(run.results(waiting), waiting, again=True, rater=False)
+        run.drain()
+        lines = [Line(f"{name}: first answered 503, Retry-After", run.came.first[503], "results", "sent", waiting)]
+        return lines + _stored(name, run, waiting) + _load(name, run, *of_submissions(run))
+
+
+def _timed(run: Callable[[], None]) -> float:
+    began = time.process_time()
+    run()
+    return time.process_time() - began
 
 
 def measure(scale: float) -> list[Line]:
-    """The lines of the table."""
-    rate, seconds = 500, max(3, int(60 * scale))
-    lines = []
-    for system in pools.WIDTH:
-        game = next(pools.games(system, 1, 200))
-        worst, total = limits.load_of(rate, seconds, game)
-        key, units = worst.most_common(1)[0]
-        lines.append(
-            Line(
-                f"{system}: write units a second on the hottest key",
-                units,
-                "units/s",
-                "limit",
-                limits.KEY_WRITES,
-                "below the limit",
-                units < limits.KEY_WRITES,
-                f"{key}, one of {keys.SHARDS} shards; {rate} results a second for {seconds} s",
-            )
-        )
-        all_units = total.write_units / seconds
-        lines.append(
-            Line(f"{system}: ... on the whole table", all_units, "units/s", "default quota", limits.TABLE_WRITES)
-        )
-    return lines
+    """The lines of the table: the whole minute for one system (but ``--small``), some seconds for the others."""
+    minute = 60 if scale >= 0.2 else 6
+    lines = raised("spades", minute)
+    for system in sorted(set(pools.WIDTH) - {"spades"}):
+        lines += raised(system, 6)
+    return lines + as_shipped("spades", minute) + herd("spades", 3000)

@@ -118,7 +118,8 @@ def _holds(entry: Mapping[str, Any], item: Wire | None) -> bool:
     return _Condition(text, names, values, item or {}).holds()
 
 
-def _updated(entry: Mapping[str, Any], item: Wire | None) -> Wire:
+def updated(entry: Mapping[str, Any], item: Wire | None) -> Wire:
+    """An item after an update's expression."""
     names, values = entry.get("ExpressionAttributeNames", {}), entry.get("ExpressionAttributeValues", {})
     changed = dict(item) if item is not None else dict(entry["Key"])
     text = entry["UpdateExpression"]
@@ -202,11 +203,13 @@ class MemoryTable:
             for sk in sorted(self.partitions[pk]):
                 yield self.partitions[pk][sk]
 
-    def _find(self, key: Wire) -> Wire | None:
+    def find(self, key: Wire) -> Wire | None:
+        """The item under a key (or under an item's), without a call."""
         found: Wire | None = self.partitions.get(key["pk"]["S"], {}).get(key["sk"]["S"])
         return found
 
-    def _store(self, item: Wire) -> None:
+    def store(self, item: Wire) -> None:
+        """Put an item, without a call."""
         assert item["pk"]["S"]
         assert item["sk"]["S"]
         assert _size(item) < 400_000
@@ -217,7 +220,7 @@ class MemoryTable:
 
     # -- calls
     def _get_item(self, *, TableName: str, Key: Wire, ConsistentRead: bool) -> Any:
-        item = self._find(Key)
+        item = self.find(Key)
         return {} if item is None else {"Item": item}
 
     def _batch_get_item(self, *, RequestItems: Any) -> Any:
@@ -225,7 +228,7 @@ class MemoryTable:
         keys = request["Keys"]
         assert 0 < len(keys) <= 100
         assert len({(k["pk"]["S"], k["sk"]["S"]) for k in keys}) == len(keys)
-        return {"Responses": {name: [item for key in keys if (item := self._find(key)) is not None]}}
+        return {"Responses": {name: [item for key in keys if (item := self.find(key)) is not None]}}
 
     def _query(
         self,
@@ -279,14 +282,14 @@ class MemoryTable:
 
     def _apply(self, kind: str, entry: Mapping[str, Any]) -> None:
         if kind == "Put":
-            self._store(entry["Item"])
+            self.store(entry["Item"])
         elif kind == "Update":
-            self._store(_updated(entry, self._find(entry["Key"])))
+            self.store(updated(entry, self.find(entry["Key"])))
         elif kind == "Delete":
             self._drop(entry["Key"])
 
     def _write_one(self, kind: str, entry: Mapping[str, Any]) -> Any:
-        there = self._find(entry["Item"] if kind == "Put" else entry["Key"])
+        there = self.find(entry["Item"] if kind == "Put" else entry["Key"])
         if not _holds(entry, there):
             more = {"Item": there} if there is not None else {}
             raise _refuse("ConditionalCheckFailedException", kind, **more)
@@ -310,7 +313,7 @@ class MemoryTable:
             ((_, entry),) = operation.items()
             key = entry.get("Item") or entry["Key"]
             seen.add((key["pk"]["S"], key["sk"]["S"]))
-            there = self._find(key)
+            there = self.find(key)
             if _holds(entry, there):
                 reasons.append({"Code": "None"})
             else:

@@ -372,6 +372,19 @@ def test_conflicts_and_throttling_are_tried_again(error: ClientError, impatient:
     assert stubborn.get("1", "a") is None
 
 
+def test_work_that_nobody_waits_for_is_tried_for_longer(impatient: list[int]) -> None:
+    """A key that has taken all that it takes in a second is free again in the next."""
+    error = cancelled("ThrottlingError", "None")
+    client = Refusing(MemoryTable(), "transact_write_items", [error] * (table_module.PATIENT_ATTEMPTS - 1))
+    table = Table(client, "t").patient()  # type: ignore[arg-type]
+    table.transact([one("1"), one("2")])
+    assert table.get("1", "a") is not None
+    assert len(impatient) == table_module.PATIENT_ATTEMPTS - 1
+    stubborn = Table(Refusing(MemoryTable(), "transact_write_items", [error] * 1000), "t")  # type: ignore[arg-type]
+    with pytest.raises(Busy):
+        stubborn.patient().transact([one("3"), one("4")])
+
+
 @pytest.mark.parametrize("code", ["TransactionConflictException", "ThrottlingException"])
 def test_a_plain_write_that_meets_a_transaction_is_tried_again(code: str, impatient: list[int]) -> None:
     """No emulator says so: DynamoDB refuses a write of an item that somebody else's transaction is about to write."""

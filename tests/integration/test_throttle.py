@@ -94,7 +94,7 @@ def test_a_quiet_club_costs_no_write(api: Api) -> None:
         assert not [item for item in api.dump() if item["pk"].startswith("LIMIT#")]
         answered(api, key, 1)
         (item,) = [item for item in api.dump() if item["pk"].startswith("LIMIT#")]
-    assert item["used"] == PER_KEY // throttle.SHARES
+    assert item["used"] == throttle.share_of(PER_KEY)
     assert NOW // 1_000_000 < item["ttl"] < NOW // 1_000_000 + 2 * 3600
 
 
