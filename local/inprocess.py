@@ -304,7 +304,9 @@ class System:
         url = self.names["PublishQueue"]
         while found := self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
             for message in found:
-                pools.add(_loads(message["Body"].encode())["pool"])
+                asked = _loads(message["Body"].encode())
+                if "run" not in asked:  # help for a run that is over
+                    pools.add(asked["pool"])
                 self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return pools
 

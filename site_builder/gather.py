@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +21,9 @@ from shared.store import notes as note_store
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
 from shared.store.rated import Cursor
+from shared.store.table import Key
+from shared.usecases import compact, reading
 from shared.usecases import games as game_cases
-from shared.usecases import rating, reading
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow
 from site_builder import views
@@ -36,6 +38,10 @@ CHUNK = 60
 NEWEST_CHUNK = 5
 """The same for the newest of a month, from each of its shards: some 4 KB, a read unit."""
 MONTHS_AHEAD = 6
+AHEAD = 64
+"""Players read at once for their pages."""
+MOST_CHANGES = 50_000
+"""Explanations remembered: each is shown on the pages of everybody in the game."""
 GameRef = tuple[str, str]
 
 
@@ -141,10 +147,19 @@ class Gatherer:
         rows = [row for found in (self._rows_by_game or {}).values() for row in found]
         return sorted(rows, key=lambda row: row.order)
 
+    def every_row(self) -> Iterator[Rated]:
+        """The same, read month by month where not everything has been read: a million rows are never held at once."""
+        if self._rows_by_game is not None:
+            yield from self.all_rows
+            return
+        months = rated_store.read_index(self.ctx.table, self.pool.id).months
+        for row in rated_store.read_rated(self.ctx.table, self.pool.id, months, self.view):
+            if row.game is not None:
+                yield row
+
     def every_game(self) -> set[GameRef]:
         """Every game that was ever sent, rated or not. Reads the ledger."""
-        told = (event.game for event in rating.read_ledger(self.ctx, self.pool))
-        return {(game.club, game.game_id) for game in told if game is not None}
+        return set(compact.read(self.ctx, self.pool).games())
 
     def newest_games(self, count: int) -> list[Rated]:
         """Rows of the games finished last, newest first."""
@@ -171,6 +186,8 @@ class Gatherer:
     def changes(self, row: Rated) -> list[dict[str, Any]]:
         """What a row changed, with explanations; worked out once."""
         if row.order not in self._changes:
+            if len(self._changes) >= MOST_CHANGES:
+                self._changes.clear()
             self._changes[row.order] = changes_of(self.pool.system, self.pool.rules, row)
         return self._changes[row.order]
 
@@ -181,9 +198,31 @@ class Gatherer:
         return (before[0], before[1])
 
     # -- players -------------------------------------------------------------------------------------------------
-    def player_page(self, row: ListRow, month: str | None) -> views.PlayerPage:
-        """A player's page. ``month``: the last closed month."""
-        rows = self.player_rows(row.sid)
+    def player_pages(self, players: Sequence[ListRow], month: str | None) -> Iterator[views.PlayerPage]:
+        """The pages of players. What they need is read ahead, several players at a time.
+
+        Args:
+            month: the last closed month.
+        """
+        for row, (rows, journal) in zip(players, self._ahead([row.sid for row in players]), strict=True):
+            yield self._player_page(row, month, rows, journal)
+
+    def _ahead(self, sids: Sequence[str]) -> Iterator[tuple[list[Rated], list[note_store.Entry]]]:
+        """Rows and journal of each player."""
+
+        def read(sid: str) -> tuple[list[Rated], list[note_store.Entry]]:
+            return self.player_rows(sid), note_store.read_journal(self.ctx.table, self.pool.id, sid, self.view)
+
+        if self.ctx.uploads_at_once == 1 or len(sids) == 1:
+            yield from map(read, sids)
+            return
+        with ThreadPoolExecutor(self.ctx.uploads_at_once) as threads:
+            for start in range(0, len(sids), AHEAD):
+                yield from threads.map(read, sids[start : start + AHEAD])
+
+    def _player_page(
+        self, row: ListRow, month: str | None, rows: list[Rated], journal: Sequence[note_store.Entry]
+    ) -> views.PlayerPage:
         mentioned = reading.people_in(rows, self.pool.system)
         self.know(mentioned | {row.sid})
         own_labels = {f"club:{club}" for club in row.clubs} - row.state.labels.keys()
@@ -195,7 +234,6 @@ class Gatherer:
         if len(series) > 1:
             # A start comes before everything, also when it was accepted after the games that followed it.
             series[0] = (min(series[0][0], series[1][0]), *series[0][1:])
-        journal = note_store.read_journal(self.ctx.table, self.pool.id, row.sid, self.view)
         return views.PlayerPage(
             standing=self.standing(row),
             clubs=tuple((c, self.club_names.get(c, c)) for c in row.clubs),
@@ -374,26 +412,31 @@ class Gatherer:
         for start in range(0, len(refs), 50):
             part = refs[start : start + 50]
             items = self.ctx.table.batch_get([keys.game(self.pool.id, *ref) for ref in part])
+            found = {ref: items.get(keys.game(self.pool.id, *ref)) for ref in part}
+            stored = {ref: game_cases.from_item(item) for ref, item in found.items() if item is not None}
+            rows = self._rows_of(stored.values())
             for ref in part:
-                item = items.get(keys.game(self.pool.id, *ref))
-                yield ref, self._game_page(game_cases.from_item(item)) if item is not None else None
+                yield ref, self._game_page(stored[ref], rows[ref]) if ref in stored else None
 
-    def _game_rows(self, stored: game_cases.Stored) -> list[Rated]:
+    def _rows_of(self, games: Iterable[game_cases.Stored]) -> Mapping[GameRef, list[Rated]]:
+        """The rated rows of games, read together."""
         if self._rows_by_game is not None:
-            return self._rows_by_game.get(stored.ref, [])
-        candidates = [stored.game] + ([stored.was] if stored.was is not None else [])
-        wanted = {
-            rated_store.rated_key(self.pool.id, order, instant_of(order)): None
-            for game in candidates
-            for order in game_cases.moment_orders(self.pool, game)
-        }
-        found = self.ctx.table.batch_get(wanted)
-        texts = [self.view.pick(found.get(key)) for key in wanted]
-        rows = [rated_store.load_rated(text) for text in texts if text is not None]
-        return [r for r in rows if r.game is not None and (r.game.club, r.game.game_id) == stored.ref]
+            known = self._rows_by_game
+            return {game.ref: known.get(game.ref, []) for game in games}
+        wanted: dict[GameRef, dict[Key, None]] = {}
+        for game in games:
+            told = [game.game] + ([game.was] if game.was is not None else [])
+            orders = [order for one in told for order in game_cases.moment_orders(self.pool, one)]
+            wanted[game.ref] = {rated_store.rated_key(self.pool.id, o, instant_of(o)): None for o in orders}
+        items = self.ctx.table.batch_get({key: None for keys_ in wanted.values() for key in keys_})
+        found: dict[GameRef, list[Rated]] = {}
+        for ref, keys_ in wanted.items():
+            texts = [self.view.pick(items.get(key)) for key in keys_]
+            rows = [rated_store.load_rated(text) for text in texts if text is not None]
+            found[ref] = [r for r in rows if r.game is not None and (r.game.club, r.game.game_id) == ref]
+        return found
 
-    def _game_page(self, stored: game_cases.Stored) -> views.GamePage:
-        rows = self._game_rows(stored)
+    def _game_page(self, stored: game_cases.Stored, rows: list[Rated]) -> views.GamePage:
         held = self.view.pick(self.ctx.table.get(keys.held(self.pool.id), "#".join(stored.ref))) if not rows else None
         # The page shows what is rated: while a newer revision waits, the one whose changes stand.
         newest = max((r.game.revision for r in rows if r.game is not None), default=None)
@@ -527,7 +570,7 @@ class Gatherer:
             for n in found
         ]
 
-    def statistics(self, rows: Sequence[Rated], ratings: Sequence[int]) -> views.StatisticsPage:
+    def statistics(self, rows: Iterable[Rated], ratings: Sequence[int]) -> views.StatisticsPage:
         """The pool in numbers, from all its rows."""
         months: dict[str, tuple[int, set[str]]] = {}
         scores: list[tuple[float, float]] = []

@@ -5,8 +5,10 @@ So a publication can tell whether it built all it should, and which objects of t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from shared.usecases.published import MAIN, ListRow, PublishedList
 from site_builder import addresses, data, site
@@ -42,7 +44,28 @@ def pages_of(view: PoolView, where: str) -> Iterator[str]:
 
 def _numbered(view: PoolView, base: str, players: int) -> Iterator[str]:
     for number in range(1, site.pages_needed(players) + 1):
-        yield from pages_of(view, base if number == 1 else f"{base}page/{number}/")
+        yield from pages_of(view, _page(base, number))
+
+
+def _page(base: str, number: int) -> str:
+    return base if number == 1 else f"{base}page/{number}/"
+
+
+def list_page(view: PoolView, variant: str, number: int) -> Iterator[str]:
+    """A page of the list, or of a list apart, in all languages with its data."""
+    where = _page("" if variant == MAIN else f"{variant}/", number)
+    yield from pages_of(view, where)
+    yield f"{view.id}/{where}standings.json"
+
+
+def label_page(view: PoolView, label: str, number: int) -> Iterator[str]:
+    """A page of the list of a club, group, tournament or year in all languages."""
+    yield from pages_of(view, _page(_label_base(label), number))
+
+
+def _label_base(label: str) -> str:
+    kind, _, rest = label.partition(":")
+    return f"{kind}s/{rest.replace(':', '/')}/"
 
 
 @dataclass(frozen=True)
@@ -58,10 +81,7 @@ class Counts:
 
 def count(view: PoolView, rows: Sequence[ListRow]) -> Counts:
     """Count a list."""
-    labels: dict[str, int] = {}
-    for row in rows:
-        for label in row.state.labels:
-            labels[label] = labels.get(label, 0) + 1
+    labels = Counter(chain.from_iterable(row.state.labels for row in rows))
     lists = {variant: len(of_variant(rows, variant)) for variant in variants_of(view)}
     return Counts(lists, labels, len(rows))
 
@@ -69,19 +89,15 @@ def count(view: PoolView, rows: Sequence[ListRow]) -> Counts:
 def list_keys(view: PoolView, counts: Counts) -> Iterator[str]:
     """The pages of the list and of the lists apart, with their data."""
     for variant, players in counts.lists.items():
-        if not players and variant != MAIN:
-            continue
-        base = "" if variant == MAIN else f"{variant}/"
-        yield from _numbered(view, base, players)
-        for number in range(1, site.pages_needed(players) + 1):
-            yield f"{view.id}/{base}{'' if number == 1 else f'page/{number}/'}standings.json"
+        if players or variant == MAIN:
+            for number in range(1, site.pages_needed(players) + 1):
+                yield from list_page(view, variant, number)
 
 
 def label_keys(view: PoolView, counts: Counts) -> Iterator[str]:
     """The pages of clubs, groups, tournaments and years."""
     for label, players in counts.labels.items():
-        kind, _, rest = label.partition(":")
-        yield from _numbered(view, f"{kind}s/{rest.replace(':', '/')}/", players)
+        yield from _numbered(view, _label_base(label), players)
 
 
 def month_pages(view: PoolView, month: str, players: int) -> Iterator[str]:

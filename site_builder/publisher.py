@@ -8,12 +8,10 @@ all again; every object is compared with what is there before it is written.
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace as replace_struct
@@ -31,41 +29,32 @@ from shared.store.table import ConditionFailed, Update
 from shared.usecases import closing, published, rating, wake
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
-from site_builder import assets, data, inventory, ledger_files, site, views
+from site_builder import assets, data, inventory, ledger_files, parts, site, views
 from site_builder.collation import collation_key
 from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
+from site_builder.parts import LEASE as LEASE
+from site_builder.parts import Overtaken as Overtaken
+from site_builder.parts import renew
+from site_builder.stages import Placed, Stages, Task, members_of, pool_view
+from site_builder.uploads import CACHE_PAGES, Uploads
 from site_builder.words import languages
 
-LEASE = 180 * MICROSECONDS
-"""A run that has not renewed its lease for so long is dead; another may begin."""
-RENEW_EVERY = 100
-"""Objects written between renewals of the lease."""
 STEADY_READS = 30
 """How often a run reads again what changed while it read, before it leaves the pool to the next run."""
 CLOSINGS_IN_SPARK = 12
-RECENT = 10
-"""Games in a pool's feed."""
-ASIDE = 6
-"""Of the newest games, and of those being played, so many stand on the first page of the list: it is to stay small."""
-GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
-"""Games shown with the list of one."""
 SLACK = 3600 * MICROSECONDS
 """By so much clocks may differ, and results wait."""
 RENAMED = 20_000
 """Pages beyond which publishing those that show a new name is no better than publishing everything."""
 STATISTICS_GAMES = 20_000
 """Beyond, statistics wait for the next publication of everything, as they need every game; they say their day."""
-CACHE_PAGES = "public, max-age=0, s-maxage=60, must-revalidate"
+PLAYER_FILES = 3
+"""Objects of a player beside his pages: JSON, feed, picture."""
+ALONE = 3
+"""Parts that are sooner done than others have come to help."""
+LARGE = 20_000
+"""Objects from which a whole publication no longer holds every row of the pool at once."""
 CACHE_ASSETS = "public, max-age=31536000, immutable"
-
-
-Line = TypeVar("Line")
-Placed = tuple[ListRow, int | None]
-"""A row and its place in the list at hand."""
-
-
-class Overtaken(Exception):
-    """Another run publishes this pool, or the pool moved while it was read."""
 
 
 @dataclass
@@ -79,6 +68,8 @@ class Published:
     written: int = 0
     bytes: int = 0
     removed: int = 0
+    helped: int = 0
+    """Parts that other runs did."""
 
 
 @dataclass
@@ -105,14 +96,18 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
         return None
     run, after_crash = _begin(ctx, pool_id)
     publication = _Publication(ctx, pool, run, after_crash=after_crash)
+    alone = False
     try:
         wake.answered(ctx, pool_id)
-        return publication.publish()
+        done = publication.publish()
+        alone = True
+        return done
     except rated_store.StaleView:
         raise Overtaken(pool_id) from None
     finally:
-        publication.close()
-        _end(ctx, pool_id, run)
+        publication.uploads.close()
+        if alone or not publication.has_helpers:  # one that breaks off must leave its helpers the time they have
+            _end(ctx, pool_id, run)
 
 
 def _begin(ctx: Context, pool: str) -> tuple[int, bool]:
@@ -132,20 +127,6 @@ def _begin(ctx: Context, pool: str) -> tuple[int, bool]:
     except ConditionFailed:
         raise Overtaken(pool) from None
     return run, int(item.get("began", 0)) > int(item.get("completed", 0))
-
-
-def _renew(ctx: Context, pool: str, run: int) -> None:
-    try:
-        ctx.table.write(
-            Update(
-                keys.published(pool),
-                "SET #leased = :until, #began = :run",
-                {"until": ctx.clock() + LEASE, "run": run},
-                "#run = :run",
-            )
-        )
-    except ConditionFailed:
-        raise Overtaken(pool) from None
 
 
 def _end(ctx: Context, pool: str, run: int) -> None:
@@ -202,14 +183,15 @@ class _Publication:
         self.after_crash = after_crash
         self.result = Published(pool.id)
         self.site = views.SiteView(ctx.site_origin, ctx.api_origin or ctx.site_origin)
-        self.since_renewal = 0
-        self.present: dict[str, str] | None = None
-        self.kept: set[str] = set()
-        self._threads: ThreadPoolExecutor | None = None
-        self._sending: deque[Future[int | None]] = deque()
-        self._newest: tuple[views.GameLine, ...] | None = None
+        self.uploads = Uploads(ctx, lambda: renew(ctx, pool.id, run))
+        self.lead: parts.Lead | None = None
         self.ledger_left = False
         """The pool moved while its ledger was read: what is published of it stays."""
+
+    @property
+    def has_helpers(self) -> bool:
+        """Whether other runs may be writing pages of this one."""
+        return self.lead is not None and self.lead.asked
 
     # -- the run -------------------------------------------------------------------------------------------------
     def publish(self) -> Published | None:
@@ -243,8 +225,9 @@ class _Publication:
         rows = self._rows(states, old, dirty)
         self.gather.listed = {row.sid for row in rows}
         if dirty.everything:
-            self.gather.read_everything()
-            self.present = self._stored()
+            self.uploads.present = self._stored()
+            if not self._is_large(cursor):
+                self.gather.read_everything()
         new = PublishedList(
             publication=f"{self.run:08d}",
             published_at=now,
@@ -258,7 +241,7 @@ class _Publication:
             whole_at=old.whole_at if old is not None else 0,
             loose={} if dirty.everything or old is None else dict(old.loose),
         )
-        self.view = self._pool_view(new, cursor)
+        self.view = pool_view(pool, new, cursor)
         self.counts = inventory.count(self.view, rows)
         self.counts_were = inventory.count(self.view, old.rows if old is not None else [])
         self.gather.labels = set(self.counts.labels)
@@ -273,10 +256,19 @@ class _Publication:
         self.result.publication, self.result.position = new.publication, new.position
         self._write_stubs(new, old)
         self.whole = whole
-        self._write(self._pages(new, old, dirty, cursor, fresh_month, whole))
+        self._write(new, old, dirty, cursor, fresh_month)
         self._check(new, old, dirty)
         self._finish(new, old, dirty)
+        uploads = self.uploads
+        self.result.built, self.result.written, self.result.bytes = uploads.built, uploads.written, uploads.bytes
+        self.result.helped = self.lead.helped if self.lead is not None else 0
         return self.result
+
+    def _is_large(self, cursor: Cursor) -> bool:
+        """Whether so much is to be published that it is read part by part, by whoever does the part."""
+        languages = len(self.pool.languages or ("en",))
+        objects = cursor.players * (languages + PLAYER_FILES) + cursor.games * languages
+        return self.ctx.helpers > 0 and objects > LARGE
 
     def _stored(self) -> dict[str, str]:
         """Every object of the pool, also those of languages that it has no more."""
@@ -602,157 +594,80 @@ class _Publication:
         return views.Page(f"{self.pool.id}/lists/{month}/changes.json", data.JSON, body)
 
     # -- pages ---------------------------------------------------------------------------------------------------
-    def _pool_view(self, new: PublishedList, cursor: Cursor) -> views.PoolView:
-        pool = self.pool
-        return views.PoolView(
-            id=pool.id,
-            name=pool.name,
-            system=pool.system.name,
-            time_zone=pool.time_zone,
-            languages=pool.languages,
-            rules=pool.rules_as_given,
-            created_at=pool.created_at,
-            publication=new.publication,
-            published_at=new.published_at,
-            results_up_to=new.results_up_to,
-            position=cursor.position,
-            state_hash=cursor.hash,
-            last_closing=cursor.closed_until,
-            bands=bands_of(pool),
-            players=cursor.players,
-            games=cursor.games,
-            pictures=True,
-        )
-
-    def _pages(
-        self,
-        new: PublishedList,
-        old: PublishedList | None,
-        dirty: _Dirty,
-        cursor: Cursor,
-        fresh_month: bool,
-        whole: bool,
-    ) -> Iterator[views.Page | None]:
-        """All pages of this run in the order in which they go up. None: those before are there before those behind."""
-        for stage in (
-            self._game_pages(new, dirty),
-            self._player_pages(new, dirty),
-            self._month_pages(new),
-            self._label_pages(new, old, dirty),
-            self._list_pages(new, old, dirty, fresh_month),
-        ):
-            yield from stage
-            yield None
-        # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
-        new.whole_at = new.published_at if whole else min(new.whole_at, new.published_at - 1)
-        yield from self._section_pages(new, dirty, cursor, whole)
-
-    def _game_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
-        if dirty.everything:
-            dirty.games |= self.gather.every_game()
-        for ref, page in self.gather.game_pages(sorted(dirty.games)):
-            if page is None:
-                dirty.games.discard(ref)
-                new.loose.pop(game_page_id(ref), None)
-            else:
-                yield from site.game_pages(self.site, self.view, page)
-
-    def _player_pages(self, new: PublishedList, dirty: _Dirty) -> Iterator[views.Page]:
+    def _write(
+        self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, cursor: Cursor, fresh_month: bool
+    ) -> None:
+        """All pages of this run in the order in which they go up: those before are there before those behind."""
+        renew(self.ctx, self.pool.id, self.run)
         month = new.months[-1].month if new.months else None
         if new.closed_until is not None:
-            day = calendar.day_of(new.closed_until, self.pool.time_zone)
-            month = calendar.closed_month(day)
-        by_sid = {row.sid: row for row in new.rows}
-        for sid in sorted(by_sid if self.every_player else dirty.players):
-            if sid not in by_sid:
-                new.loose.pop(player_page_id(sid), None)
-            else:
-                yield from site.player_pages(self.site, self.view, self.gather.player_page(by_sid[sid], month))
+            month = calendar.closed_month(calendar.day_of(new.closed_until, self.pool.time_zone))
+        stages = self.stages = Stages(self.ctx, self.pool, self.site, self.view, self.gather, new, month)
+        plan = parts.Plan(cursor, new, month, bare=old is None and not self.uploads.present)
+        self.lead = parts.Lead(self.ctx, self.run, stages, self.uploads, plan)
+        languages = len(self.pool.languages or ("en",))
+        if dirty.everything:
+            dirty.games |= self.gather.every_game()
+        missing = self._stage("games", sorted(dirty.games), languages)
+        dirty.games -= set(missing)
+        for ref in missing:
+            new.loose.pop(game_page_id(ref), None)
+        self._stage("players", self._players_to_write(new, dirty), languages + PLAYER_FILES)
+        self._send(self._month_pages(new))
+        self._stage("labels", self._labels_to_write(new, old, dirty), languages)
+        self._stage("lists", self._lists_to_write(old, dirty, fresh_month), languages + 1)
+        first = [self.gather.standing(row) for row, _ in stages.placed[MAIN][:10]]
+        self._send(site.embed_pages(self.site, self.view, first))
+        # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
+        new.whole_at = new.published_at if self.whole else min(new.whole_at, new.published_at - 1)
+        self._send(self._section_pages(new, dirty, cursor, self.whole))
 
-    def _list_pages(
-        self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool
-    ) -> Iterator[views.Page]:
-        variants = inventory.variants_of(self.view)
-        was = {v: self._placed(old.rows if old is not None else [], v) for v in variants}
-        now = {v: self._placed(new.rows, v) for v in variants}
-        existing = [v for v in variants if v != MAIN and now[v]]
+    def _stage(self, stage: str, tasks: Sequence[Task], objects_each: int) -> list[GameRef]:
+        """Everything of a stage, with help where there is much; the games that do not exist."""
+        cut = parts.cut(tasks, objects_each)
+        if self.lead is not None and self.ctx.helpers and len(cut) > ALONE:
+            return self.lead.share(stage, cut)
+        missing = [ref for some in cut for ref in parts.build(self.stages, self.uploads, stage, some)]
+        self.uploads.all_sent()
+        return missing
+
+    def _send(self, pages: Iterable[views.Page]) -> None:
+        for page in pages:
+            self.uploads.put(page)
+        self.uploads.all_sent()
+
+    def _players_to_write(self, new: PublishedList, dirty: _Dirty) -> list[Task]:
+        by_sid = self.stages.by_sid
+        for sid in dirty.players - by_sid.keys():
+            new.loose.pop(player_page_id(sid), None)
+        return [(sid,) for sid in sorted(by_sid if self.every_player else dirty.players & by_sid.keys())]
+
+    def _lists_to_write(self, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> list[Task]:
+        """Pages of the list, and of the lists apart, whose rows differ."""
+        now = self.stages.placed
+        was = self.stages.placed_in(old.rows if old is not None else [])
         # Tabs and the day of the last closing stand on every page.
-        every = (
-            dirty.everything
-            or self.after_crash
-            or fresh_month
-            or existing != [v for v in variants if v != MAIN and was[v]]
-        )
-        for variant in variants:
-            if variant != "main" and not now[variant]:
-                continue
+        tabs = [variant for variant in was if variant != MAIN and was[variant]]
+        every = dirty.everything or self.after_crash or fresh_month or self.stages.variants != tabs
+        found: list[Task] = []
+        for variant in (MAIN, *self.stages.variants):
             by_figure = variant not in inventory.VARIANTS
             numbers, pages = changed_slices(was[variant], now[variant], _but_place if by_figure else None)
             if every or variant == MAIN:
                 numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
-            for number in numbers:
-                shown, around = self._lines(now[variant], number)
-                yield from site.list_pages(
-                    self.site,
-                    self.view,
-                    shown,
-                    number,
-                    pages,
-                    variant=variant,
-                    variants=existing,
-                    recent=self._recent()[:ASIDE] if number == 1 and variant == MAIN else (),
-                    live=self.gather.open_games(ASIDE) if number == 1 and variant == MAIN else (),
-                    around=around,
-                )
-        yield from site.embed_pages(self.site, self.view, [self.gather.standing(r) for r, _ in now[MAIN][:10]])
+            found += [(variant, str(number)) for number in numbers]
+        return found
 
-    def _lines(
-        self, placed: Sequence[Placed], number: int
-    ) -> tuple[list[views.Standing], tuple[views.Standing | None, views.Standing | None]]:
-        """The lines of a page of a list, and those next to it on either side."""
-        first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
-        begin = max(first - 1, 0)
-        lines = [(self.gather.standing(row), place) for row, place in placed[begin : last + 1]]
-        found = [line if line.place == place else replace_struct(line, place=place) for line, place in lines]
-        before = found.pop(0) if first else None
-        after = found.pop() if len(found) > site.PAGE_SIZE else None
-        return found, (before, after)
-
-    def _placed(self, rows: Sequence[ListRow], variant: str) -> list[Placed]:
-        """The rows of a list in its order with their places; in a figure's list the highest first, none last.
-
-        There equal figures, and those without, follow each other by handle: so no game moves them that leaves the
-        figure alone.
-        """
-        found = inventory.of_variant(rows, variant)
-        if variant in inventory.VARIANTS:
-            return [(row, row.place) for row in found]
-        known: list[tuple[ListRow, Any]] = []
-        unknown: list[Placed] = []
-        for row in sorted(found, key=lambda row: row.handle):
-            figure = self.gather.figures(row.state).get(variant)
-            if figure is None:
-                unknown.append((row, None))
-            else:
-                known.append((row, figure))
-        known.sort(key=lambda entry: -entry[1])
-        return [*_numbered(known), *unknown]
-
-    def _recent(self) -> tuple[views.GameLine, ...]:
-        """The newest rated games."""
-        if self._newest is None:
-            self._newest = tuple(self.gather.game_line(row) for row in self.gather.newest_games(RECENT))
-        return self._newest
-
-    def _label_pages(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> Iterator[views.Page]:
-        """Lists of clubs, groups, tournaments and years in which a row or a game differs."""
+    def _labels_to_write(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> list[Task]:
+        """Pages of the lists of clubs, groups, tournaments and years in which a row or a game differs."""
+        every = dirty.everything or self.after_crash
         before = {row.sid: row for row in old.rows} if old is not None else {}
         touched = self.gather.played_in & self.gather.labels
         for row in new.rows:
             was = before.pop(row.sid, None)
-            if was is row and not (dirty.everything or self.after_crash):
+            if was is row and not every:
                 continue
-            if dirty.everything or self.after_crash or was is None or _in_label(was) != _in_label(row):
+            if every or was is None or _in_label(was) != _in_label(row):
                 touched |= row.state.labels.keys()
                 touched |= was.state.labels.keys() if was is not None else set()
         for gone in before.values():
@@ -760,59 +675,22 @@ class _Publication:
         # A year more, or one less, is a tab on the pages of all the others.
         new_years = {n.rpartition(":")[0] for n in self.counts.labels.keys() ^ self.counts_were.labels.keys()}
         touched |= {n for n in self.counts.labels if n.count(":") == 2 and n.rpartition(":")[0] in new_years}
-        members, members_were = _members(new.rows, touched), _members(old.rows if old is not None else (), touched)
+        members, members_were = members_of(new.rows, touched), members_of(old.rows if old is not None else (), touched)
+        found: list[Task] = []
         for label in sorted(touched):
-            if members[label]:
-                yield from self._label(label, members[label], members_were[label], dirty)
-
-    def _label(
-        self, label: str, rows: Sequence[ListRow], was: Sequence[ListRow], dirty: _Dirty
-    ) -> Iterator[views.Page]:
-        kind, _, rest = label.partition(":")
-        base = rest.partition(":")[0]
-        ordered = self._label_order(label, rows)
-        numbers, pages = changed_slices(self._label_order(label, was), ordered, _in_label)
-        numbers = list(range(1, pages + 1)) if dirty.everything or self.after_crash else sorted({1, *numbers})
-        name = self.gather.club_names.get(base, base) if kind == "club" else base
-        years = sorted(n.rpartition(":")[2] for n in self.gather.labels if n.startswith(f"{kind}:{base}:"))
-        has_games = kind == "tournament" or ":" not in rest
-        for number in numbers:
-            shown, around = self._lines(ordered, number)
-            page = views.LabelPage(
-                kind,  # type: ignore[arg-type]
-                rest,
-                name,
-                tuple(shown),
-                games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if number == 1 and has_games else (),
-                page=number,
-                pages=pages,
-                year=rest.partition(":")[2],
-                years=tuple(years) if number == 1 else (),
-                gainers=self._gainers(label, rows) if number == 1 and kind == "tournament" else (),
-                around=around,
-            )
-            yield from site.label_pages(self.site, self.view, page)
-
-    def _gainers(self, label: str, rows: Sequence[ListRow]) -> tuple[views.Standing, ...]:
-        """The first of a tournament by what its games brought them."""
-        ordered = sorted(rows, key=lambda row: -row.state.labels[label][6])
-        placed = _numbered([(row, row.state.labels[label][6]) for row in ordered])
-        return tuple(self._lines(placed, 1)[0])
-
-    def _label_order(self, label: str, rows: Sequence[ListRow]) -> list[Placed]:
-        """The players of a label with their places: by rating, in a tournament by what they did there."""
-        if not label.startswith("tournament:"):
-            places = lists.places(self.pool.system, {r.sid: r.state for r in rows}, [r.sid for r in rows])
-            return [(row, places[row.sid]) for row in rows]
-        keys_of = {row.sid: _tournament_key(row.state.labels[label]) for row in rows}
-        ordered = sorted(rows, key=lambda row: keys_of[row.sid])
-        return _numbered([(row, keys_of[row.sid]) for row in ordered])
+            if not members[label]:
+                continue
+            was_placed, placed = (self.stages.label_order(label, rows[label]) for rows in (members_were, members))
+            numbers, pages = changed_slices(was_placed, placed, _in_label)
+            numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
+            found += [(label, str(number)) for number in numbers]
+        return found
 
     def _section_pages(self, new: PublishedList, dirty: _Dirty, cursor: Cursor, whole: bool) -> Iterator[views.Page]:
         """Index of lists, changes, rules, calculator, statistics, feed, whole-pool files."""
         notes = self.gather.notes()
         yield from site.changes_pages(self.site, self.view, notes)
-        yield from site.feed_pages(self.site, self.view, self._recent(), self._month_feed(new))
+        yield from site.feed_pages(self.site, self.view, self.stages.recent, self._month_feed(new))
         yield from self._index(new)
         yield from site.best_pages(self.site, self.view, self._best(new))
         if not whole:
@@ -832,11 +710,8 @@ class _Publication:
             yield site.picture_page(self.view, ratings)
         yield from data.pool_sitemaps(self.site, self.pool.id, inventory.addresses_of(self.view, new, self.counts))
         if dirty.everything or cursor.games <= STATISTICS_GAMES:
-            if not dirty.everything:
-                self.gather.read_everything()
-            yield from site.statistics_pages(
-                self.site, self.view, self.gather.statistics(self.gather.all_rows, ratings)
-            )
+            told = self.gather.statistics(self.gather.every_row(), ratings)
+            yield from site.statistics_pages(self.site, self.view, told)
 
     def _month_feed(self, new: PublishedList) -> list[tuple[str, int]]:
         return [(n.month, closing.closing_of(n.month, self.pool.time_zone)) for n in new.months[-24:]]
@@ -868,7 +743,7 @@ class _Publication:
             for label, record in row.state.labels.items():
                 players, games = sums.get(label, (0, 0))
                 sums[label] = (players + 1, games + record[0])
-        tables = [len(self.pool.system.players(dict(line.content))) for line in self._recent()]
+        tables = [len(self.pool.system.players(dict(line.content))) for line in self.stages.recent]
         seats = max(tables, default=2)
         entries = []
         for label, (players, games) in sorted(sums.items()):
@@ -881,72 +756,14 @@ class _Publication:
     def _write_stubs(self, new: PublishedList, old: PublishedList | None) -> None:
         """Pages link to each other in circles, so new ones are there first and have their content afterwards."""
         for path in sorted(self._new_pages(new, old)):
-            if self._etag(path) is None:
-                self._send(site.stub_page(self.site, self.view, path))
+            if self.uploads.etag(path) is None:
+                self.uploads.send(site.stub_page(self.site, self.view, path))
         if old is None:
             # Linked from every page, and known only after all of them.
             for page in (*site.feed_pages(self.site, self.view, ()), data.standings_csv(self.view, ())):
-                self._send(page)
-        self._all_sent()
-
-    def _etag(self, path: str) -> str | None:
-        """What stands there now."""
-        return self.present.get(path) if self.present is not None else self.ctx.site.etag(path)
-
-    def _write(self, pages: Iterable[views.Page | None]) -> None:
-        _renew(self.ctx, self.pool.id, self.run)
-        for page in pages:
-            if page is None:
-                self._all_sent()
-            else:
-                self._put(page)
-        self._all_sent()
-
-    def _put(self, page: views.Page) -> None:
-        """Write an object unless the same stands there already."""
-        if page.path in self.kept:
-            raise RuntimeError(f"{page.path} was built twice")
-        self.kept.add(page.path)
-        self.result.built += 1
-        self._send(page)
-
-    def _send(self, page: views.Page) -> None:
-        """Have an object written by one of the threads; where there is one only, at once."""
-        if self.ctx.uploads_at_once == 1:
-            self._sent(self._upload(page))
-            return
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self.ctx.uploads_at_once)
-        self._sending.append(self._threads.submit(self._upload, page))
-        while len(self._sending) > 2 * self.ctx.uploads_at_once:
-            self._sent(self._sending.popleft().result())
-
-    def _all_sent(self) -> None:
-        """Wait until everything built so far is there."""
-        while self._sending:
-            self._sent(self._sending.popleft().result())
-
-    def close(self) -> None:
-        """Begin no more uploads, and wait for those that run: nothing may be written once the lease is given back."""
-        if self._threads is not None:
-            self._threads.shutdown(cancel_futures=True)
-
-    def _upload(self, page: views.Page) -> int | None:
-        """Write an object; its size, or None where the same stands already. Touches nothing of the run's own."""
-        if self._etag(page.path) == etag(page.body):
-            return None
-        self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
-        return len(page.body)
-
-    def _sent(self, size: int | None) -> None:
-        if size is None:
-            return
-        self.result.written += 1
-        self.result.bytes += size
-        self.since_renewal += 1
-        if self.since_renewal >= RENEW_EVERY:
-            self.since_renewal = 0
-            _renew(self.ctx, self.pool.id, self.run)
+                if self.uploads.etag(page.path) is None:
+                    self.uploads.send(page)
+        self.uploads.all_sent()
 
     def _check(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
         """Refuse to finish when a page that should be there was not built, or one was built that should not be."""
@@ -958,14 +775,14 @@ class _Publication:
             needed |= set(inventory.player_keys(self.view, (row.handle for row in new.rows))) | games
             if self.ledger_left:
                 needed = {key for key in needed if "/ledger/" not in key}
-            missing, more = needed - self.kept, self.kept - needed
+            missing, more = needed - self.uploads.kept, self.uploads.kept - needed
         else:
             were = inventory.shared_keys(self.view, old, self.counts_were) if old is not None else set[str]()
-            missing = (needed - were - self.kept) | (games - self.kept)
+            missing = (needed - were - self.uploads.kept) | (games - self.uploads.kept)
             known = {row.handle for row in old.rows} if old is not None else set[str]()
             fresh = {row.handle for row in new.rows} - known
-            missing |= set(inventory.player_keys(self.view, fresh)) - self.kept
-            more = self.kept - needed - games
+            missing |= set(inventory.player_keys(self.view, fresh)) - self.uploads.kept
+            more = self.uploads.kept - needed - games
             more = {key for key in more if "/players/" not in key}
         more = {key for key in more if not key.startswith((f"{self.pool.id}/ledger/", f"{self.pool.id}/sitemap"))}
         if missing or more:
@@ -977,14 +794,13 @@ class _Publication:
     def _finish(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
         """Home page, then ``publication.json``, then what is gone goes, then the list and the outbox."""
         ctx, pool = self.ctx, self.pool
-        _renew(ctx, pool.id, self.run)
-        new.pages = self.result.built
+        renew(ctx, pool.id, self.run)
+        new.pages = self.uploads.built
         sitemaps = data.sitemaps_needed(inventory.addresses_count(self.view, new, self.counts))
         save_summary(ctx, pool, new, self.view, sitemaps)
         for page in site_pages(ctx, self.site):
             self._put_shared(page)
-        self._put(data.publication_json(self.view, new.pages))
-        self._all_sent()
+        self._send([data.publication_json(self.view, new.pages)])
         self._remove(new, old)
         published.save(ctx, pool.id, new)
         ctx.table.write(
@@ -1007,17 +823,21 @@ class _Publication:
     def _put_shared(self, page: views.Page) -> None:
         if self.ctx.site.etag(page.path) != etag(page.body):
             self.ctx.site.put(page.path, page.body, page.content_type, CACHE_PAGES)
-            self.result.written += 1
+            self.uploads.written += 1
 
     def _remove(self, new: PublishedList, old: PublishedList | None) -> None:
         """What is no longer there."""
         gone: set[str] = set()
-        if self.present is not None:
+        if self.uploads.present is not None:
             # Segments of the ledger that grow no more are not built again.
             folders = [f"{self.pool.id}/ledger/"]
             if self.ledger_left:
                 folders += [f"{language}/{self.pool.id}/ledger/" for language in self.pool.languages]
-            gone = {key for key in self.present if key not in self.kept and not key.startswith(tuple(folders))}
+            gone = {
+                key
+                for key in self.uploads.present
+                if key not in self.uploads.kept and not key.startswith(tuple(folders))
+            }
             gone.discard(f"{self.pool.id}/publication.json")
         elif old is not None:
             handles = {row.handle for row in new.rows}
@@ -1044,22 +864,6 @@ class _Publication:
         return found - needed
 
 
-def _tournament_key(record: views.Record) -> tuple[int, ...]:
-    """Most scored first, then the difference, then what was counted beside (the points of the cards); where nothing
-    is counted, wins and half wins."""
-    _, won, drawn, _, own, other, _, beside = record
-    return (-own, other - own, -beside) if own or other else (0, 0, -2 * won - drawn)
-
-
-def _numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | None]]:
-    """Places by equal keys: 1, 2, 2, 4."""
-    found: list[tuple[Line, int | None]] = []
-    for number, (row, key) in enumerate(rows):
-        place = found[-1][1] if number and rows[number - 1][1] == key else number + 1
-        found.append((row, place))
-    return found
-
-
 def _but_place(row: ListRow) -> tuple[object, ...]:
     """A row in a list that has places of its own."""
     return (row.sid, row.handle, row.name, row.state, row.spark, row.previous, row.previous_place)
@@ -1068,15 +872,6 @@ def _but_place(row: ListRow) -> tuple[object, ...]:
 def _in_label(row: ListRow) -> tuple[object, ...]:
     """What a row shows in the list of a club, group, tournament or year: not its place in the whole list."""
     return (row.sid, row.handle, row.name, row.state, row.variant == "inactive")
-
-
-def _members(rows: Iterable[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
-    found: dict[str, list[ListRow]] = {label: [] for label in labels}
-    for row in rows:
-        for label in row.state.labels:
-            if label in found:
-                found[label].append(row)
-    return found
 
 
 def _shown_otherwise(old: PublishedList, new: PublishedList) -> set[str]:
@@ -1121,12 +916,6 @@ def _movers(rows: Sequence[views.Standing], most: int = 5) -> tuple[views.Mover,
     return tuple(
         views.Mover(r.player, r.name, r.previous or (0, 0), (r.rating, r.index), r.linked) for r in moved[:most]
     )
-
-
-def bands_of(pool: Pool) -> tuple[views.Band, ...]:
-    """The tiers of a pool's rule system, when it has any."""
-    make = getattr(pool.system, "bands", None)
-    return tuple(views.Band(*band) for band in make(pool.settings)) if make is not None else ()
 
 
 # -- what all pools share ----------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ UPLOADS_AT_ONCE = 16
 """An object takes S3 some 30 ms, and two questions: one after another, 100,000 players would take hours."""
 WRITES_AT_ONCE = 8
 """A transaction of a hundred rows takes DynamoDB some 50 ms: eight write more than the keys of a month take."""
+HELPERS = 8
+"""Runs of the publisher that a large publication asks for beside its own; MaximumConcurrency leaves room for others."""
 LONGEST_DELAY = 900
 """SQS holds a message back for at most so many seconds."""
 
@@ -70,8 +72,8 @@ def _client(service: str) -> Any:
     return _Later(make)
 
 
-def _sender(queue: Any, url: str) -> Callable[[dict[str, str], int], None]:
-    def send(message: dict[str, str], delay: int) -> None:
+def _sender(queue: Any, url: str) -> Callable[[dict[str, str | int], int], None]:
+    def send(message: dict[str, str | int], delay: int) -> None:
         """Best effort: what the message asks for is stored already, and a sweep finds it when this is lost."""
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -100,6 +102,8 @@ def build(settings: Settings) -> Context:
         data=Bucket(cast("Any", storage), settings.data_bucket),
         site=Bucket(cast("Any", storage), settings.site_bucket),
         ask_to_publish=lambda pool, delay: publish({"pool": pool}, delay),
+        ask_for_help=lambda pool, run, stage: publish({"pool": pool, "run": run, "stage": stage}, 0),
+        helpers=HELPERS if UPLOADS_AT_ONCE > 1 else 0,
         uploads_at_once=UPLOADS_AT_ONCE,
         writes_at_once=WRITES_AT_ONCE,
         publish_delay=settings.publish_delay_seconds,

@@ -79,6 +79,14 @@ class Ledger:
             yield from segment.rest
         yield from self.events
 
+    def games(self) -> Iterator[tuple[str, str]]:
+        """Club and id of every game ever sent, one told twice perhaps twice; no event is made for it."""
+        for segment in self.segments:
+            if segment.plain is not None:
+                clubs = [label[0] for label in segment.plain.labels]
+                yield from zip(map(clubs.__getitem__, segment.plain.label), segment.plain.details.game_ids, strict=True)
+        yield from ((event.game.club, event.game.game_id) for event in self.others() if event.game is not None)
+
     def before(self, instant: int) -> Ledger:
         """Only what was accepted before an instant."""
         return Ledger(

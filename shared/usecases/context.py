@@ -43,6 +43,10 @@ class Context:
     token: Callable[[int], str] = random_token
     ask_to_publish: Callable[[str, int], None] = _nobody_listens
     """Wake the publisher for a pool after a delay in seconds."""
+    ask_for_help: Callable[[str, int, str], None] = _nobody_listens
+    """Wake another run of the publisher to help with a stage of a pool's run: pool, run, stage."""
+    helpers: int = 0
+    """How many are asked for at most; 0: a publication is one run's work."""
     uploads_at_once: int = 1
     """Pages that a publication sends at a time; 1: in the order in which they are built."""
     writes_at_once: int = 1

@@ -15,7 +15,7 @@ from shared.ratings.base import MICROSECONDS
 from shared.store import keys, people
 from shared.usecases import closing, clubs, games, published, reading, wake
 from shared.usecases import people as people_use
-from site_builder import charts, publisher, site
+from site_builder import charts, publisher, site, uploads
 from site_builder.views import Page
 from tests.integration.ladder import HOUR, MINUTE, Ladder, at, duel, spades
 from tests.integration.memory import Calls, Killed, MemoryBucket
@@ -233,7 +233,7 @@ def _dies_at(path: str) -> Any:
 
 def test_an_older_run_gives_way(ladder: Ladder, bucket: MemoryBucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops at a page while another begins, which ends first: the older writes nothing over it."""
-    monkeypatch.setattr(publisher, "RENEW_EVERY", 1)
+    monkeypatch.setattr(uploads, "RENEW_EVERY", 1)
     ladder.submit(spades("one", "ab-cd", "2026-11-18 20:00"))
     ladder.rate()
     newer: list[publisher.Published | None] = []
@@ -288,7 +288,7 @@ def test_a_path_built_twice_or_not_at_all_fails(ladder: Ladder, monkeypatch: pyt
     with pytest.raises(RuntimeError, match="built twice"):
         publish_everything(ladder)
     monkeypatch.setattr(site, "game_pages", lambda *_: iter(()))
-    with pytest.raises(RuntimeError, match="5 pages were not built"):
+    with pytest.raises(RuntimeError, match="games: 5 pages were to be built, 0 were"):
         publish_everything(ladder)
 
 

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace as replace_struct
 
 from shared.ratings import _registered, rule_system
-from site_builder import data, publisher, site
+from site_builder import data, site, stages
 from site_builder.assets import asset_pages
 from site_builder.views import (
     GameChange,
@@ -148,7 +148,7 @@ def test_a_page_of_a_hundred_is_small(number: int) -> None:
         for n in range(1, 101)
     ]  # fmt: skip
     people = {handle: Person(f"hans-peter-siebenthal-{handle}", name) for handle in world.by}
-    games = [replace(world.game_line(game), people=people) for game in world.games[: publisher.ASIDE]]
+    games = [replace(world.game_line(game), people=people) for game in world.games[: stages.ASIDE]]
     pages = list(
         site.list_pages(SITE, world.pool, lines, 1, 1000, recent=games, live=games, variants=("new", "established"))
     )

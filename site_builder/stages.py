@@ -1,0 +1,279 @@
+"""The pages of a publication that there are many of, stage by stage: games, players, labels, lists.
+
+Each stage has *tasks*, a few words each (``("bern", "t1")`` a game, ``("main", "7")`` a page of a list), so that
+another run can be told which to do (``parts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from shared.ledger import lists
+from shared.store.pools import Pool
+from shared.store.rated import Cursor
+from shared.usecases.context import Context
+from shared.usecases.published import MAIN, ListRow, PublishedList
+from site_builder import inventory, site, views
+from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
+
+RECENT = 10
+"""Games in a pool's feed."""
+ASIDE = 6
+"""Of the newest games, and of those being played, so many stand on the first page of the list: it is to stay small."""
+GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
+"""Games shown with the list of one."""
+STAGES = ("games", "players", "labels", "lists")
+"""In the order in which they go up: pages link backwards only."""
+
+Task = tuple[str, ...]
+Line = TypeVar("Line")
+Placed = tuple[ListRow, int | None]
+"""A row and its place in the list at hand."""
+
+
+def bands_of(pool: Pool) -> tuple[views.Band, ...]:
+    """The tiers of a pool's rule system, when it has any."""
+    make = getattr(pool.system, "bands", None)
+    return tuple(views.Band(*band) for band in make(pool.settings)) if make is not None else ()
+
+
+def pool_view(pool: Pool, new: PublishedList, cursor: Cursor) -> views.PoolView:
+    """A pool as the pages of a publication need it."""
+    return views.PoolView(
+        id=pool.id,
+        name=pool.name,
+        system=pool.system.name,
+        time_zone=pool.time_zone,
+        languages=pool.languages,
+        rules=pool.rules_as_given,
+        created_at=pool.created_at,
+        publication=new.publication,
+        published_at=new.published_at,
+        results_up_to=new.results_up_to,
+        position=cursor.position,
+        state_hash=cursor.hash,
+        last_closing=cursor.closed_until,
+        bands=bands_of(pool),
+        players=cursor.players,
+        games=cursor.games,
+        pictures=True,
+    )
+
+
+@dataclass
+class Stages:
+    """Builds the pages of tasks."""
+
+    ctx: Context
+    pool: Pool
+    site: views.SiteView
+    view: views.PoolView
+    gather: Gatherer
+    new: PublishedList
+    month: str | None
+    """The last closed month."""
+    missing: list[GameRef] = field(default_factory=list)
+    """Games of tasks that do not exist."""
+
+    def build(self, stage: str, tasks: Sequence[Task]) -> Iterator[views.Page]:
+        """The pages of these tasks of a stage."""
+        if stage == "games":
+            yield from self._games([(club, game_id) for club, game_id in tasks])
+        elif stage == "players":
+            yield from self._players([sid for (sid,) in tasks])
+        elif stage == "labels":
+            members = members_of(self.new.rows, {label for label, _ in tasks})
+            ordered = {label: self.label_order(label, rows) for label, rows in members.items()}
+            for label, number in tasks:
+                yield from self._label_page(label, int(number), ordered[label], members[label])
+        else:
+            for variant, number in tasks:
+                yield from self._list_page(variant, int(number))
+
+    def keys(self, stage: str, tasks: Sequence[Task]) -> Iterator[str]:
+        """The objects that ``build`` makes of tasks, those of games that do not exist included."""
+        if stage == "games":
+            yield from inventory.game_keys(self.view, ((club, game_id) for club, game_id in tasks))
+        elif stage == "players":
+            yield from inventory.player_keys(self.view, (self.by_sid[sid].handle for (sid,) in tasks))
+        elif stage == "labels":
+            for label, number in tasks:
+                yield from inventory.label_page(self.view, label, int(number))
+        else:
+            for variant, number in tasks:
+                yield from inventory.list_page(self.view, variant, int(number))
+
+    @staticmethod
+    def page_id(stage: str, task: Task) -> str | None:
+        """How ``PublishedList.loose`` names a task's page."""
+        if stage == "games":
+            return game_page_id((task[0], task[1]))
+        return player_page_id(task[0]) if stage == "players" else None
+
+    @cached_property
+    def by_sid(self) -> Mapping[str, ListRow]:
+        """The rows of the list by player."""
+        return {row.sid: row for row in self.new.rows}
+
+    # -- games and players ---------------------------------------------------------------------------------------
+    def _games(self, refs: Sequence[GameRef]) -> Iterator[views.Page]:
+        for ref, page in self.gather.game_pages(refs):
+            if page is None:
+                self.missing.append(ref)
+            else:
+                yield from site.game_pages(self.site, self.view, page)
+
+    def _players(self, sids: Sequence[str]) -> Iterator[views.Page]:
+        for page in self.gather.player_pages([self.by_sid[sid] for sid in sids], self.month):
+            yield from site.player_pages(self.site, self.view, page)
+
+    # -- lists ---------------------------------------------------------------------------------------------------
+    @cached_property
+    def placed(self) -> Mapping[str, Sequence[Placed]]:
+        """Every list in its order, with places."""
+        return self.placed_in(self.new.rows)
+
+    def placed_in(self, rows: Sequence[ListRow]) -> Mapping[str, Sequence[Placed]]:
+        """The same of the rows of another publication."""
+        found: dict[str, Sequence[Placed]] = {}
+        for variant in inventory.variants_of(self.view):
+            of_it = inventory.of_variant(rows, variant)
+            if variant in inventory.VARIANTS:
+                found[variant] = [(row, row.place) for row in of_it]
+            else:
+                found[variant] = self._by_figure(of_it, variant)
+        return found
+
+    def _by_figure(self, rows: Sequence[ListRow], figure: str) -> Sequence[Placed]:
+        """The list of a figure: the highest first, none last.
+
+        Equal figures, and those without, follow each other by handle: so no game moves them that leaves the figure
+        alone.
+        """
+        known: list[tuple[ListRow, Any]] = []
+        unknown: list[Placed] = []
+        for row in sorted(rows, key=lambda row: row.handle):
+            value = self.gather.figures(row.state).get(figure)
+            if value is None:
+                unknown.append((row, None))
+            else:
+                known.append((row, value))
+        known.sort(key=lambda entry: -entry[1])
+        return [*numbered(known), *unknown]
+
+    @cached_property
+    def variants(self) -> list[str]:
+        """The lists apart that there are: each is a tab on the pages of all."""
+        return [variant for variant in inventory.variants_of(self.view) if variant != MAIN and self.placed[variant]]
+
+    @cached_property
+    def recent(self) -> tuple[views.GameLine, ...]:
+        """The newest rated games."""
+        return tuple(self.gather.game_line(row) for row in self.gather.newest_games(RECENT))
+
+    def _list_page(self, variant: str, number: int) -> Iterator[views.Page]:
+        first = number == 1 and variant == MAIN
+        shown, around = self.lines(self.placed[variant], number)
+        yield from site.list_pages(
+            self.site,
+            self.view,
+            shown,
+            number,
+            site.pages_needed(len(self.placed[variant])),
+            variant=variant,
+            variants=self.variants,
+            recent=self.recent[:ASIDE] if first else (),
+            live=self.gather.open_games(ASIDE) if first else (),
+            around=around,
+        )
+
+    def lines(
+        self, placed: Sequence[Placed], number: int
+    ) -> tuple[list[views.Standing], tuple[views.Standing | None, views.Standing | None]]:
+        """The lines of a page of a list, and those next to it on either side."""
+        first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
+        begin = max(first - 1, 0)
+        lines = [(self.gather.standing(row), place) for row, place in placed[begin : last + 1]]
+        found = [line if line.place == place else replace(line, place=place) for line, place in lines]
+        before = found.pop(0) if first else None
+        after = found.pop() if len(found) > site.PAGE_SIZE else None
+        return found, (before, after)
+
+    # -- labels --------------------------------------------------------------------------------------------------
+    def _label_page(
+        self, label: str, number: int, ordered: Sequence[Placed], rows: Sequence[ListRow]
+    ) -> Iterator[views.Page]:
+        kind, _, rest = label.partition(":")
+        base = rest.partition(":")[0]
+        first = number == 1
+        has_games = kind == "tournament" or ":" not in rest
+        shown, around = self.lines(ordered, number)
+        page = views.LabelPage(
+            kind,  # type: ignore[arg-type]
+            rest,
+            self.gather.club_names.get(base, base) if kind == "club" else base,
+            tuple(shown),
+            games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if first and has_games else (),
+            page=number,
+            pages=site.pages_needed(len(ordered)),
+            year=rest.partition(":")[2],
+            years=tuple(self._years.get(f"{kind}:{base}", ())) if first else (),
+            gainers=self._gainers(label, rows) if first and kind == "tournament" else (),
+            around=around,
+        )
+        yield from site.label_pages(self.site, self.view, page)
+
+    @cached_property
+    def _years(self) -> Mapping[str, Sequence[str]]:
+        """By club, group and tournament: the years that have a list."""
+        found: dict[str, list[str]] = {}
+        for label in sorted(self.gather.labels):
+            base, _, year = label.rpartition(":")
+            if ":" in base:
+                found.setdefault(base, []).append(year)
+        return found
+
+    def _gainers(self, label: str, rows: Sequence[ListRow]) -> tuple[views.Standing, ...]:
+        """The first of a tournament by what its games brought them."""
+        ordered = sorted(rows, key=lambda row: -row.state.labels[label][6])
+        return tuple(self.lines(numbered([(row, row.state.labels[label][6]) for row in ordered]), 1)[0])
+
+    def label_order(self, label: str, rows: Sequence[ListRow]) -> Sequence[Placed]:
+        """The players of a label with their places: by rating, in a tournament by what they did there."""
+        if not label.startswith("tournament:"):
+            places = lists.places(self.pool.system, {r.sid: r.state for r in rows}, [r.sid for r in rows])
+            return [(row, places[row.sid]) for row in rows]
+        keys_of = {row.sid: _tournament_key(row.state.labels[label]) for row in rows}
+        ordered = sorted(rows, key=lambda row: keys_of[row.sid])
+        return numbered([(row, keys_of[row.sid]) for row in ordered])
+
+
+def _tournament_key(record: views.Record) -> tuple[int, ...]:
+    """Most scored first, then the difference, then what was counted beside (the points of the cards); where nothing
+    is counted, wins and half wins."""
+    _, won, drawn, _, own, other, _, beside = record
+    return (-own, other - own, -beside) if own or other else (0, 0, -2 * won - drawn)
+
+
+def numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | None]]:
+    """Places by equal keys: 1, 2, 2, 4."""
+    found: list[tuple[Line, int | None]] = []
+    for number, (row, key) in enumerate(rows):
+        place = found[-1][1] if number and rows[number - 1][1] == key else number + 1
+        found.append((row, place))
+    return found
+
+
+def members_of(rows: Iterable[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
+    """The rows of each of these clubs, groups, tournaments and years, in the order of the list."""
+    found: dict[str, list[ListRow]] = {label: [] for label in labels}
+    for row in rows:
+        for label in row.state.labels:
+            if label in found:
+                found[label].append(row)
+    return found
