@@ -182,7 +182,7 @@ WRITES = {
         "Delete": {"checkpoints", "reports"},
     },
     "ImporterFunction": {"Put": {"reports", "checkpoints"}, "Delete": {"checkpoints"}},
-    "PublisherFunction": {"Put": {"published"}},
+    "PublisherFunction": {"Put": {"parts", "published"}},
 }
 """Prefixes of the data bucket."""
 
