@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from functions.publisher import app
 from shared.ratings.base import MICROSECONDS
 from shared.store import keys, people
 from shared.store.bucket import Bucket
@@ -291,3 +293,50 @@ def test_a_small_pool_asks_nobody(ladder: Ladder, monkeypatch: pytest.MonkeyPatc
     data = ladder.ctx.data
     assert isinstance(data, Bucket)
     assert not [key for key, _ in data.list("parts/")]
+
+
+def message(body: object) -> dict[str, Any]:
+    """What the queue hands over."""
+    return {"Records": [{"messageId": "1", "body": body if isinstance(body, str) else json.dumps(body)}]}
+
+
+def test_the_function_helps_who_asks(crew: Crew, alone: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "context", lambda: crew.ladder.ctx)
+    answers = []
+
+    def come() -> None:
+        pool, run, stage = crew.asked[-1]
+        answers.append(app.handler(message({"pool": pool, "run": run, "stage": stage}), None))
+
+    crew.on_asked = come
+    assert crew.publish().helped > 10
+    assert differences(told(crew.bucket.objects), alone) == []
+    assert answers
+    assert all(answer == {"batchItemFailures": []} for answer in answers)
+
+
+@pytest.mark.parametrize("fault", [parts.Overtaken("p"), RuntimeError("broken")])
+def test_help_that_fails_is_not_tried_again(crew: Crew, fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run that asked does it again by itself, long before the queue would."""
+
+    def fails(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(app, "context", lambda: crew.ladder.ctx)
+    monkeypatch.setattr(parts, "help_out", fails)
+    assert app.handler(message({"pool": "p", "run": 3, "stage": "lists"}), None) == {"batchItemFailures": []}
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ({"pool": "p"}, ("p", 0, "")),
+        ({"pool": "p", "run": 3, "stage": "lists"}, ("p", 3, "lists")),
+        ({"pool": "p", "run": "3", "stage": "lists"}, ("p", 0, "")),
+        ({"pool": ["p"]}, ("", 0, "")),
+        ([], ("", 0, "")),
+        ("no json", ("", 0, "")),
+    ],
+)
+def test_what_a_message_asks_for(body: object, asked: tuple[str, int, str]) -> None:
+    assert app._asked(message(body)["Records"][0]) == asked
