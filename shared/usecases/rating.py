@@ -93,8 +93,11 @@ CHECKPOINTS = 150
 """How many checkpoints a pool keeps; beyond, every second one of the older half goes."""
 CAUSES = 5
 """A journal names so many of the events that were applied together."""
-OUTBOX_NAMES = 300
-"""Beyond so many changed players and games, the publisher is told to look at the whole pool."""
+OUTBOX_NAMES = 5_000
+"""Beyond so many changed players and games, the publisher is told to look at the whole pool: a late result of last week
+changes hundreds of games, and a pool of 100,000 players has half a million pages."""
+OUTBOX_BYTES = 200_000
+"""... or beyond so much text of them: an item holds 400 KB."""
 BESIDE = 500
 """A long fold tells that it is alive once in so many moments, where it is time to."""
 PASSES = 200
@@ -854,14 +857,12 @@ def pointers_of(pool: Pool, row: Rated, key: str) -> set[Key]:
 
 def outbox_entry(run: Run, moved: Cursor, players: set[str], games: set[GameRef], since: int) -> Put:
     """Tells the publisher what changed."""
-    body: dict[str, Any] = {"since": since}
-    if len(players) + len(games) > OUTBOX_NAMES:
-        body["all"] = True
-    else:
-        body["players"] = sorted(players)
-        body["games"] = sorted(games)
+    named = {"since": since, "players": sorted(players), "games": sorted(games)}
+    body = msgspec.json.encode(named) if len(players) + len(games) <= OUTBOX_NAMES else b""
+    if not 0 < len(body) <= OUTBOX_BYTES:
+        body = msgspec.json.encode({"since": since, "all": True})
     sk = f"{run.now:016x}-{moved.position:012d}-{run.ctx.token(8)}"
-    return Put({"pk": keys.outbox(run.pool.id), "sk": sk, "body": msgspec.json.encode(body).decode()})
+    return Put({"pk": keys.outbox(run.pool.id), "sk": sk, "body": body.decode()})
 
 
 def _games_of(events: Iterable[Event]) -> set[GameRef]:

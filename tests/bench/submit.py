@@ -138,12 +138,15 @@ def raised(system: str, seconds: int) -> list[Line]:
 
 
 def as_shipped(system: str, seconds: int) -> list[Line]:
-    """The limits of the template; clubs send again what was refused when Retry-After is over, until all is in."""
+    """The limits of the template; clubs send again what was refused when Retry-After is over, until all is in.
+
+    Rated is when all is in: what comes a minute late is a replay each time, and that is measured elsewhere.
+    """
     count = RATE * seconds
     name = f"{system}, limits as shipped, {seconds} s"
     per_key, per_pool = shipped()
     with crowd(system, per_key, per_pool) as run:
-        run.run(run.results(count), RATE, again=True)
+        run.run(run.results(count), RATE, again=True, rater=False)
         run.drain()
         first, came = run.came.first, run.came
         lines = [

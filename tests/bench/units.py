@@ -119,6 +119,8 @@ class Meter:
     """Write units by partition key."""
     reads: dict[str, float] = field(default_factory=dict)
     """Read units by partition key."""
+    items: Counter[str] = field(default_factory=Counter)
+    """Items that queries gave, by what their partition keys begin with: ``RATED``, ``LEDGER`` ..."""
 
     @property
     def write_units(self) -> int:
@@ -138,6 +140,9 @@ class Meter:
     def call(self, operation: str, arguments: Wire, answer: Wire) -> None:
         """Count one call and what it has read."""
         self.requests[operation] += 1
+        if operation == "query":
+            pk = arguments["ExpressionAttributeValues"][":pk"]["S"]
+            self.items[pk.split("#")[0]] += len(answer.get("Items", ()))
         for pk, units in read(operation, arguments, answer):
             self.reads[pk] = self.reads.get(pk, 0.0) + units
 
@@ -150,16 +155,16 @@ class MeteredTable:
     """The client of a table in memory, with a meter before it."""
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self.client = client
         self.meter = Meter()
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._client, name)
+        method = getattr(self.client, name)
         if name not in CALLS:
             return method
 
         def call(**arguments: Any) -> Any:
-            self.meter.write(written(name, arguments, self._client.find))
+            self.meter.write(written(name, arguments, self.client.find))
             answer = method(**arguments)
             self.meter.call(name, arguments, answer)
             return answer
@@ -171,13 +176,13 @@ class MeteredBucket:
     """The client of a bucket, with a count of requests and bytes."""
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self.client = client
         self.requests: Counter[str] = Counter()
         self.bytes = 0
         self.keys: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._client, name)
+        method = getattr(self.client, name)
         if not name.endswith("_object") and not name.endswith("_objects"):
             return method
 

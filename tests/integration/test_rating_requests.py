@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
+
+import msgspec
+import pytest
 
 from shared.store import keys
 from shared.store import rated as store
@@ -74,3 +78,18 @@ def test_the_index_is_written_for_a_new_month_only() -> None:
     assert rated(ladder).written["POOL#p"] == first.written["POOL#p"]
     assert store.read_index(ladder.ctx.table, "p").months == ("2026-11", "2026-12")
     audit(ladder)
+
+
+@pytest.mark.parametrize(
+    ("limits", "whole"), [({"OUTBOX_NAMES": 5}, False), ({"OUTBOX_NAMES": 4}, True), ({"OUTBOX_BYTES": 60}, True)]
+)
+def test_the_publisher_is_told_who_changed_unless_they_are_very_many(limits: dict[str, int], whole: bool) -> None:
+    ladder = ladder_of(1)
+    with mock.patch.multiple(rating, **limits):
+        ladder.rate()
+    (entry,) = [
+        msgspec.json.decode(item["body"]) for (pk, _), item in ladder.items().items() if pk == keys.outbox("p")
+    ][-1:]
+    assert entry.get("all", False) is whole
+    assert entry.get("players", []) == ([] if whole else [f"sid-p{seat:03d}" for seat in range(4)])
+    assert entry.get("games", []) == ([] if whole else [["bern", "g000"]])
