@@ -1042,6 +1042,7 @@ class _Replay:
     due: int
     new: _New
     rebuild: bool
+    dry: bool
     told: bool = False
     """The fold has been run."""
 
@@ -1062,7 +1063,7 @@ class _Replay:
             return
         again, self.told = self.told, True
         fold, into = (self.run.system_fold({}), _New()) if again else (self.ready.fold, new)
-        rows = _rows_of_fold(self.run, self.ready, fold, self.due, into, first=not again)
+        rows = _rows_of_fold(self.run, self.ready, fold, self.due, into, first=not again and not self.dry)
         yield from _differences(self.run, self.ready.index.months, rows, alive)
 
 
@@ -1142,13 +1143,12 @@ def _prepare(
 
 
 def _fold_again(run: Run, events: Sequence[Event], current: Sequence[Event], due: int, *, dry: bool) -> _Replay:
-    """What is to be compared. ``dry``: only to be looked at, all of it in memory, and no checkpoint is kept."""
+    """What is to be compared. ``dry``: only to be looked at, so no checkpoint is kept."""
     rebuild = any(e.kind == "rebuild" for e in current)
     touched = BEGINNING if rebuild else min([_touched(e) for e in current], default=END)
-    most = END if dry else LONG_REPLAY
-    ready = _prepare(run, touched, events, current, from_ledger=rebuild, most=most)
+    ready = _prepare(run, touched, events, current, from_ledger=rebuild, most=LONG_REPLAY)
     old, new = ready.old, _New()
-    replay = _Replay(run, ready, due, new, rebuild)
+    replay = _Replay(run, ready, due, new, rebuild, dry)
     if not ready.from_ledger:
         for key, text in _rows_of_fold(run, ready, ready.fold, due, new, first=not dry):
             was = old.rows.get(key)
@@ -1612,14 +1612,14 @@ def simulate(ctx: Context, pool: Pool, events: Sequence[Event]) -> Effects:
     due = calendar.last_closing(max(ctx.clock(), cursor.closed_until or BEGINNING), pool.time_zone)
     run = Run(ctx, pool, cursor, Applied(pool.id), ctx.clock(), _Reads(ctx.table))
     replay = _fold_again(run, events, events, due, dry=True)
-    states, plan, anew = replay.ready.fold.states, _Plan(pool), set[GameRef]()
+    plan, anew = _Plan(pool), set[GameRef]()
     before = {sid: row.state for sid, row in store.read_all_states(ctx.table, pool.id, cursor.view).items()}
     for change in replay.changes():
         plan.take(change)
         was = _moment(change.was)
         if was is not None and was.game is not None:
             anew.add((was.game.club, was.game.game_id))
-    concerned = plan.players
+    concerned, states = plan.players, replay.ready.fold.states
     after = dict(before)
     for sid in concerned:
         if sid in states:

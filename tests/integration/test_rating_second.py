@@ -9,7 +9,7 @@ import pytest
 
 from shared.ledger.order import to_datetime
 from shared.store import rated as store
-from shared.usecases import games, reading
+from shared.usecases import games, rating, reading
 from shared.usecases.drafts import GameDraft
 from site_builder import publisher
 from tests.integration.histories import History
@@ -216,12 +216,13 @@ class Previewing(Ladder):
         )
 
 
+@pytest.mark.parametrize("most", [rating.LONG_REPLAY, -1], ids=["from-a-checkpoint", "from-the-ledger"])
 @pytest.mark.parametrize("rules", ["spades", "bridier", "jass"])
-def test_every_preview_is_what_then_happens(rules: str) -> None:
+def test_every_preview_is_what_then_happens(rules: str, most: int) -> None:
     ladder = Previewing.in_memory()
     assert isinstance(ladder, Previewing)
     history = History(ladder, rules, 77)
-    with small_steps(IN_PLACE=30):
+    with small_steps(IN_PLACE=30, LONG_REPLAY=most):
         history.open()
         for _ in range(150):
             history.step()
