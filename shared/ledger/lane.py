@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress, pairwise, repeat
 from operator import add, neg, sub
+from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,7 +36,7 @@ from shared.ratings.base import (
 if TYPE_CHECKING:
     from shared.ledger.plain import Label, Plain
 
-MOST_AT_ONCE = 2_048
+MOST_AT_ONCE = 1_024
 """Games rated at a time: the numbers they make stay in a processor's cache until they are packed into the history."""
 _BITS = 26
 _WON = float(1 << _BITS)
@@ -68,6 +69,11 @@ class Chunk:
 
     def __len__(self) -> int:
         return self.last - self.first
+
+    def pack(self, history: Sequence[float]) -> None:
+        """Set the history. A list takes numbers in less than half the time that an array does; an array needs a
+        fraction of the room, and takes them packed by ``struct`` in less than half the time of one by one."""
+        self.history.frombytes(pack(f"{len(history)}d", *history))
 
     def gained(self, seat: int) -> Iterable[float]:
         """By how much the rating of a seat changed in each game."""
@@ -240,7 +246,7 @@ class Lane:
             numbers = (self._ratings, self._indexes, self._games)
             batch = PlainBatch(self._results, kinds, seats, *numbers, history)
             self.system.rate_plain(batch, self.rules[number].settings)
-            chunk.history = array("d", history)
+            chunk.pack(history)
             self._count(chunk, kinds, at, seats)
         self._note_drawn(self._drawn, kinds, seats)
         self._waiting += len(chunk)
@@ -310,8 +316,8 @@ class Lane:
                 best[b], best_at[b] = after_b, at[len(history) // 5 - 1]
             if after_d > best[d]:
                 best[d], best_at[d] = after_d, at[len(history) // 5 - 1]
-        # A list takes numbers in less than half the time that an array does; an array needs a fraction of the room.
-        chunk.history, chunk.alike, chunk.stride = array("d", history), True, 5
+        chunk.alike, chunk.stride = True, 5
+        chunk.pack(history)
         record, last = self._record, self._last
         units = map(self._units.__getitem__, kinds)
         for (unit, other), instant, a, c, b, d in zip(units, at, *seats, strict=True):
