@@ -30,6 +30,7 @@ from shared.ratings.base import (
     PlainResult,
     PlayerState,
     Rating,
+    Settings,
     TeamSystem,
 )
 
@@ -122,13 +123,13 @@ class Lane:
         self.next = 0
         """Its first game not yet rated."""
         self._ids: list[str] = []
+        """All players told of so far, the part's first and in its order: its columns are read as they are."""
         self._numbers: dict[str, int] = {}
         self._ratings: list[Any] = []
         self._indexes: list[int] = []
         self._games: list[int] = []
         self._record: list[float] = []
         """Games and won since the states were settled."""
-        self._drawn: defaultdict[int, int] = defaultdict(int)
         self._last: list[int] = []
         self._best: list[float] = []
         self._best_index: list[float] = []
@@ -136,16 +137,9 @@ class Lane:
         """The best rating, its index, and when it was reached since the states were settled."""
         self._stale: set[int] = set()
         """Players of whom the lists above do not hold what their state will be once settled."""
-        self._people: list[int] = []
-        """The part's players, kinds and labels: their numbers here."""
-        self._kinds: list[int] = []
-        self._labels: list[int] = []
-        self._contents: list[Content] = []
-        self._contents_known: dict[bytes, int] = {}
-        self._labels_told: list[Label] = []
-        self._labels_known: dict[Label, int] = {}
-        self._number = -1
-        """The number of the rules by which the kinds of games are rated so:"""
+        self._drawn: defaultdict[str, int] = defaultdict(int)
+        self._prepared: tuple[Plain | None, int] = (None, -1)
+        """The part and the number of the rules by which its kinds of games are rated so:"""
         self._results: list[PlainResult | None] = []
         self._changes: list[Callable[[float], float] | None] = []
         self._units: list[tuple[float, float]] = []
@@ -154,24 +148,28 @@ class Lane:
         """Kinds of drawn games."""
         self._alike = False
         """Every kind has a change: two against two by the sums of their ratings."""
+        self._rated: dict[bytes, tuple[PlainResult | None, Callable[[float], float] | None]] = {}
+        """Result and change of every kind that these rules were asked about."""
         self._waiting = 0
         """Games not yet in the states; who played them, while these are few; the last of them."""
         self._few: list[Sequence[int]] | None = []
         self._latest: Chunk | None = None
+        self._day = (0, 0, 0)
+        """The day last looked up: its first instant, the first behind it, its ordinal."""
         self._day_begins: list[int] = []
         """The days of the games that wait, ascending: an instant from which each is, and its ordinal."""
         self._days: list[int] = []
-        self._records: list[defaultdict[int, complex]] = []
+        self._records: list[defaultdict[str, complex]] = []
         """By label, by player: gained, and as imaginary part games and won; not yet in the states. Two whole numbers
         below 2^53 in one object: half the time of two."""
-        self._scored: list[defaultdict[int, complex]] = []
+        self._scored: list[defaultdict[str, complex]] = []
         """... for, and as imaginary part against."""
-        self._records_drawn: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self._beside: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._records_drawn: defaultdict[tuple[int, str], int] = defaultdict(int)
+        self._beside: defaultdict[tuple[int, str], int] = defaultdict(int)
         """By label and player."""
         self._counted = 0
         """Games in these records."""
-        self._label_ids: dict[tuple[int, int], int] = {}
+        self._label_ids: dict[tuple[Label, int], int] = {}
         self._label_names: list[list[str]] = []
 
     # -- parts ---------------------------------------------------------------------------------------------------
@@ -180,25 +178,37 @@ class Lane:
         self.plain, self.next = plain, 0
         known = len(self._ids)
         new = [sid for sid in plain.ids if sid not in self._numbers]
-        self._ids += new
-        self._numbers.update(zip(new, range(known, known + len(new)), strict=True))
-        # One object per player, which all columns share.
-        self._people = list(map(self._numbers.__getitem__, plain.ids))
-        more = len(new)
-        for numbers in (self._ratings, self._indexes, self._games, self._best_index):
-            numbers.extend([0] * more)
+        for zeros in (self._ratings, self._indexes, self._games, self._best_index):
+            zeros.extend([0] * len(new))
         for numbers in (self._last, self._best, self._best_at):
-            numbers.extend([_NEVER] * more)
-        self._record.extend([0.0] * more)
+            numbers.extend([_NEVER] * len(new))
+        self._record.extend([0.0] * len(new))
+        self._ids += new
+        self._numbers.update(zip(new, range(known, len(self._ids)), strict=True))
         self._stale.update(range(known, len(self._ids)))
-        keys = map(msgspec.json.encode, plain.kinds)
-        told = zip(keys, plain.kinds, strict=True)
-        self._kinds = [_number(self._contents_known, self._contents, key, kind) for key, kind in told]
-        self._labels = [_number(self._labels_known, self._labels_told, label, label) for label in plain.labels]
+        order = list(map(self._numbers.__getitem__, plain.ids))
+        others = bytearray(b"\1") * len(self._ids)
+        for number in order:
+            others[number] = 0
+        order += compress(range(len(others)), others)
+        if order != list(range(len(order))):
+            self._arrange(order)
+
+    def _arrange(self, order: Sequence[int]) -> None:
+        """Number the players anew."""
+        columns: list[list[Any]] = [self._ids, self._ratings, self._record, self._last, self._best, self._best_at]
+        columns += [self._indexes, self._games, self._best_index]
+        for column in columns:
+            column[:] = list(map(column.__getitem__, order))
+        self._numbers = dict(zip(self._ids, range(len(order)), strict=True))
+        if self._stale:
+            self._stale = {new for new, old in enumerate(order) if old in self._stale}
+        self._few = None if self._waiting else []
 
     def close(self) -> None:
         """Let go of the part that was told; what was counted stays."""
         self.plain = self._latest = None
+        self._prepared = (None, self._prepared[1])
 
     # -- rating --------------------------------------------------------------------------------------------------
     def until(self, tick: Sequence[Any] | None) -> Iterator[Chunk]:
@@ -230,9 +240,8 @@ class Lane:
             for player in self._stale:
                 self._load(player)
             self._stale.clear()
-        people, here = self._people.__getitem__, self._kinds
-        seats = [list(map(people, column[first:last])) for column in plain.seats]
-        kinds = list(map(here.__getitem__, plain.kind[first:last]))
+        seats = [column[first:last] for column in plain.seats]
+        kinds = plain.kind[first:last]
         at = plain.at[first:last]
         chunk = Chunk(plain, first, last, number, indexed=self.system.plain_indexes)
         for place, day in runs:
@@ -248,7 +257,7 @@ class Lane:
             self.system.rate_plain(batch, self.rules[number].settings)
             chunk.pack(history)
             self._count(chunk, kinds, at, seats)
-        self._note_drawn(self._drawn, kinds, seats)
+        self._note_drawn(self._drawn, kinds, [map(self._ids.__getitem__, players) for players in seats])
         self._waiting += len(chunk)
         self._latest = chunk
         if self._few is not None:
@@ -262,31 +271,37 @@ class Lane:
 
     def _prepare(self, plain: Plain, number: int) -> None:
         """Have a result, and a change where the system has such, for each kind of game under these rules."""
-        new = number != self._number
-        if not new and len(self._results) == len(self._contents):
+        if self._prepared == (plain, number):
             return
+        new = number != self._prepared[1]
         if new:
-            self._number = number
-            self._results, self._changes, self._units, self._even = [], [], [], set()
+            self._rated.clear()
+        self._prepared = (plain, number)
         settings = self.rules[number].settings
         teams = self.system if isinstance(self.system, TeamSystem) and plain.width == 4 else None
-        for kind in range(len(self._results), len(self._contents)):
-            result = self.system.plain(self._contents[kind], settings)
-            self._results.append(result)
-            change: Callable[[float], float] | None = None if teams is None else float
-            score = 0 if result is None else result.score
-            if result is not None and teams is not None:
-                change = teams.team_change(result, settings)
-            if result is not None and not score:
-                self._even.add(kind)
-            self._changes.append(change)
-            self._units.append((1.0 + (_WON if score > 0 else 0.0), 1.0 + (_WON if score < 0 else 0.0)))
+        rated = [self._rate_kind(kind, settings, teams) for kind in plain.kinds]
+        self._results, self._changes = [result for result, _ in rated], [change for _, change in rated]
+        scores = [0 if result is None else result.score for result in self._results]
+        self._units = [(1.0 + (_WON if s > 0 else 0.0), 1.0 + (_WON if s < 0 else 0.0)) for s in scores]
+        self._even = {kind for kind, score in enumerate(scores) if not score}
         alike = None not in self._changes
         if new or alike != self._alike:
             # Others may count games where these did not, or need whole numbers: begin again from the states.
             self.settle()
             self._stale.update(range(len(self._ids)))
         self._alike = alike
+
+    def _rate_kind(
+        self, kind: Content, settings: Settings, teams: TeamSystem | None
+    ) -> tuple[PlainResult | None, Callable[[float], float] | None]:
+        key = msgspec.json.encode(kind)
+        if key not in self._rated:
+            result = self.system.plain(kind, settings)
+            change: Callable[[float], float] | None = None if teams is None else float
+            if result is not None and teams is not None:
+                change = teams.team_change(result, settings)
+            self._rated[key] = (result, change)
+        return self._rated[key]
 
     def _rate_teams(
         self,
@@ -413,7 +428,7 @@ class Lane:
             if with_indexes:
                 state.index = indexes[player]
             games, won = _parts(records[player])
-            even, instant = drawn.get(player, 0), lasts[player]
+            even, instant = drawn.get(sid, 0), lasts[player]
             records[player], lasts[player] = 0.0, _NEVER
             state.games += games
             state.won += won
@@ -433,34 +448,40 @@ class Lane:
         found: list[tuple[int, int]] = []
         zone, number = self.time_zone, 0
         while number < len(at):
-            day = calendar.day_of(at[number], zone)
-            begin, end = calendar.first_instant(day, zone), calendar.first_instant(day + dt.timedelta(days=1), zone)
-            if not found or found[-1][1] != day.toordinal():
-                found.append((number, day.toordinal()))
-            # On a clock change look at each: it may bring back the day before (Newfoundland's, at one past midnight).
-            number = bisect_left(at, end, number) if end - begin == calendar.DAY else number + 1
+            begin, end, ordinal = self._day
+            if not begin <= at[number] < end:
+                day = calendar.day_of(at[number], zone)
+                ordinal = day.toordinal()
+                begin, end = calendar.first_instant(day, zone), calendar.first_instant(day + dt.timedelta(days=1), zone)
+                if end - begin != calendar.DAY:
+                    # A clock change: it may bring back the day before (Newfoundland's, at one past midnight).
+                    begin, end = at[number], at[number] + 1
+                self._day = (begin, end, ordinal)
+            if not found or found[-1][1] != ordinal:
+                found.append((number, ordinal))
+            number = bisect_left(at, end, number)
         return found
 
     # -- labels --------------------------------------------------------------------------------------------------
-    def _label_id(self, label: int, year: int) -> int:
+    def _label_id(self, label: Label, year: int) -> int:
         number = self._label_ids.get((label, year))
         if number is None:
             number = self._label_ids[(label, year)] = len(self._label_names)
-            self._label_names.append(label_names(*self._labels_told[label], year))
+            self._label_names.append(label_names(*label, year))
             self._records.append(defaultdict(complex))
             self._scored.append(defaultdict(complex))
         return number
 
     def _labels_of(self, chunk: Chunk, runs: Sequence[tuple[int, int]]) -> list[int]:
         """The number of club, group, tournament and year of each game."""
-        labels = chunk.plain.label[chunk.first : chunk.last]
+        labels, told = chunk.plain.label[chunk.first : chunk.last], chunk.plain.labels
         found: list[int] = []
         years = [dt.date.fromordinal(day).year for _, day in runs]
         begins = [n for n, year in enumerate(years) if n == 0 or year != years[n - 1]]
         places = [runs[n][0] for n in begins] + [len(labels)]
         for n, (begin, end) in zip(begins, pairwise(places), strict=True):
             here = labels[begin:end]
-            numbers = {label: self._label_id(self._labels[label], years[n]) for label in set(here)}
+            numbers = {label: self._label_id(told[label], years[n]) for label in set(here)}
             found += map(numbers.__getitem__, here)
         return found
 
@@ -473,7 +494,8 @@ class Lane:
         records, scored = list(map(self._records.__getitem__, labels)), map(self._scored.__getitem__, labels)
         scored_in = list(scored) if any(both != (NO_TALLY, NO_TALLY) for both in tallies) else []
         has_beside = any(tally.beside for both in tallies for tally in both)
-        for seat, players in enumerate(seats):
+        columns = [list(map(self._ids.__getitem__, players)) for players in seats]
+        for seat, players in enumerate(columns):
             side = seat // half
             told = [complex(0, units[side]) for units in self._units]
             more = map(add, map(told.__getitem__, kinds), chunk.gained(seat))
@@ -487,7 +509,7 @@ class Lane:
                 points = [both[side].beside for both in tallies]
                 for key, beside in zip(zip(labels, players, strict=True), map(points.__getitem__, kinds), strict=True):
                     self._beside[key] += beside
-        self._note_drawn(self._records_drawn, kinds, [zip(labels, players, strict=True) for players in seats])
+        self._note_drawn(self._records_drawn, kinds, [zip(labels, players, strict=True) for players in columns])
         self._counted += len(chunk)
 
     def flush(self) -> None:
@@ -497,18 +519,18 @@ class Lane:
 
     def result(self, chunk: Chunk, number: int) -> PlainResult:
         """What a game of the latest chunk was rated by."""
-        result = self._results[self._kinds[chunk.plain.kind[number]]]
+        result = self._results[chunk.plain.kind[number]]
         assert result is not None  # noqa: S101 - ``apart`` took the others out
         return result
 
     def _tell_labels(self) -> None:
         self._counted = 0
-        ids, states, known = self._ids, self.states, set[int]()
+        states, known = self.states, set[str]()
         for label, (names, records, scored) in enumerate(
             zip(self._label_names, self._records, self._scored, strict=True)
         ):
             for player, told in records.items():
-                state = states[ids[player]]
+                state = states[player]
                 if player not in known:  # copies of the state share its records
                     known.add(player)
                     state.labels = dict(state.labels)
@@ -528,14 +550,6 @@ class Lane:
 
 
 NO_RECORD = (0, 0, 0, 0, 0, 0, 0, 0)
-
-
-def _number(known: dict[Any, int], values: list[Any], key: Any, value: Any) -> int:
-    number = known.get(key)
-    if number is None:
-        number = known[key] = len(values)
-        values.append(value)
-    return number
 
 
 def _parts(record: float) -> tuple[int, int]:

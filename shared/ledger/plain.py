@@ -88,10 +88,6 @@ class Plain:
             self._details = self._details()
         return self._details
 
-    def unpack(self) -> None:
-        """Have the details at hand, and let go of where they come from."""
-        self._details = self.details
-
     def detail(self, details: Details | Callable[[], Details]) -> None:
         """Set the details, or where to get them from."""
         self._details = details
@@ -169,11 +165,11 @@ class Plain:
         return found
 
     def seated(self) -> Plain:
-        """The same with only those as players who sit in one of the games: less to hold where these are few."""
+        """The same with only those as players who sit in one of the games, by id."""
         found = Plain(self.width)
         found.at, found.kind, found.label = self.at, self.kind, self.label
         found.kinds, found.labels, found._details = self.kinds, self.labels, self._details
-        used = sorted(set().union(*self.seats))
+        used = sorted(set().union(*self.seats), key=self.ids.__getitem__)
         found.ids = [self.ids[number] for number in used]
         numbers = {number: new for new, number in enumerate(used)}
         found.seats = [array("I", map(numbers.__getitem__, column)) for column in self.seats]
@@ -258,9 +254,10 @@ class PlainBuilder:
         return True
 
     def done(self) -> Plain:
-        """All games taken in, in played order."""
+        """All games taken in, in played order; the players in order of their ids, so that those of most months are
+        the same ones in the same order."""
         self.plain._sort()
-        return self.plain
+        return self.plain.seated()
 
 
 def _number(known: dict[Any, int], values: list[Any], key: Any, value: Any) -> int:

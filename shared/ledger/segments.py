@@ -267,8 +267,8 @@ def parts_of(
         for first, last in ((0, here), (beyond, len(plain))):
             if first < last:
                 more = plain.cut(first, last).seated()
+                more.detail(partial(_details_of, source, first, last))
                 aside = more if aside is None else merged([aside, more])
-                aside.unpack()
         spans.append((edge, source))
         edge = end
     again = {(e.game.club, e.game.game_id) for e in rest if e.game is not None} | told_again
@@ -285,6 +285,14 @@ def parts_of(
 
     ends = [begin for begin, _ in spans[1:]] + [_NEVER] * bool(spans)
     return [part(begin, end, source) for (begin, source), end in zip(spans, ends, strict=True)], rest
+
+
+def _details_of(source: Source, first: int, last: int) -> Details:
+    """Read a segment again for the details of some of its games: they are hardly ever asked for."""
+    plain = source().plain
+    if plain is None:
+        raise SegmentError("a segment is not what it was")
+    return plain.cut(first, last).details
 
 
 def _numbers(plain: Plain, begin: int, end: int) -> tuple[int, int]:

@@ -134,7 +134,7 @@ def test_a_month_is_read_when_it_is_reached_and_let_go_when_it_is_told() -> None
     """Three months of games, one told three months late: never more than two months' columns are there at a time."""
     system = rule_system("spades")
     dated = (DatedRules(0, system.settings_model()),)
-    begin = to_instant(dt.datetime(2025, 1, 1, tzinfo=dt.UTC))
+    begin = to_instant(dt.datetime(2025, 1, 1, 19, tzinfo=dt.UTC))
     content = {"teams": [["a", "b"], ["c", "d"]], "outcome": "team1"}
     events = []
     for number in range(180):
