@@ -1,7 +1,7 @@
 """A pool that is rebuilt, changed as a whole, and rebuilt again: what the rater holds and does meanwhile.
 
 The table is a process of its own, so that the rater's memory is the rater's: ``python -m tests.bench.rebuilding GAMES
-PLAYERS`` prints a line of JSON for each step.
+PLAYERS MINUTES`` prints a line of JSON for each step.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from unittest import mock
 import msgspec
 from botocore.exceptions import ClientError
 
+from shared.ledger import segments
+from shared.ledger.events import Event
 from shared.ledger.order import utc_month
+from shared.ratings import rule_system
 from shared.store.bucket import Bucket
 from shared.store.table import Table
 from shared.usecases import compact, rating, rebuild
 from tests.bench import fold, pools
 from tests.bench.table import peak_mb
 from tests.bench.units import MeteredBucket
-from tests.integration.ladder import DAY, Ladder
+from tests.integration.ladder import DAY, MINUTE, Ladder
 from tests.integration.memory import MemoryBucket, MemoryTable
 
 RULES = [{"from": "2000-01-01"}]
@@ -106,28 +109,36 @@ class TableProcess:
 
 
 # -- a large pool ----------------------------------------------------------------------------------------------------
-def ledger_of(games: int, players: int) -> dict[str, bytes]:
-    """The stored segments of a Spades pool by month, made in a process of its own."""
+def ledger_of(games: int, players: int, minutes: int) -> dict[str, bytes]:
+    """The stored segments of a Spades pool by month, made in a process of its own (see ``segments_of``)."""
     code = (
         "import pickle, sys; from tests.bench import rebuilding;"
-        "sys.stdout.buffer.write(pickle.dumps(rebuilding.segments_of(int(sys.argv[1]), int(sys.argv[2]))))"
+        "sys.stdout.buffer.write(pickle.dumps(rebuilding.segments_of(*map(int, sys.argv[1:]))))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(games), str(players)], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(games), str(players), str(minutes)], stdout=subprocess.PIPE, check=True
+    )
     made: dict[str, bytes] = pickle.loads(done.stdout)
     return made
 
 
-def segments_of(games: int, players: int) -> dict[str, bytes]:
-    """The same, here."""
-    months = list(dict.fromkeys(utc_month(e.accepted_at) for e in pools.events("spades", games, players)))
-    return dict(zip(months, fold.stored("spades", games, players), strict=True))
+def segments_of(games: int, players: int, minutes: int = 0) -> dict[str, bytes]:
+    """The same, here. ``minutes``: how long each game took; those that took any time are told one by one."""
+    months: dict[str, list[Event]] = {}
+    for event in pools.events("spades", games, players):
+        game = event.game
+        assert game is not None
+        longer = msgspec.structs.replace(game, started_at=game.started_at - minutes * MINUTE)
+        months.setdefault(utc_month(event.accepted_at), []).append(msgspec.structs.replace(event, game=longer))
+    rules = rule_system("spades")
+    return {month: segments.encode(segments.columnar(rules, events)) for month, events in months.items()}
 
 
 def pool_in(client: Any, ledger: dict[str, bytes]) -> tuple[Ladder, MeteredBucket]:
     """A pool whose ledger lies in segments, and of which nothing is rated yet."""
     bucket = MeteredBucket(MemoryBucket())
     ladder = Ladder.over(Table(client, "memory"), Bucket(bucket, "data"))  # type: ignore[arg-type]
-    ladder.now = pools.BEGIN - 2 * DAY
+    ladder.now = pools.BEGIN - 2 * DAY  # so the first month of the ledger is one that is looked at
     ladder.open_pool("p", "spades", RULES)
     for month, body in ledger.items():
         bucket.put_object(Bucket="data", Key=compact.key("p", month), Body=body)
@@ -153,9 +164,9 @@ def steps(ladder: Ladder) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "every row changes", other_rules
 
 
-def main(games: int, players: int) -> None:
+def main(games: int, players: int, minutes: int) -> None:
     """Run the steps in this process and print what each took."""
-    ledger = ledger_of(games, players)
+    ledger = ledger_of(games, players, minutes)
     table = TableProcess()
     ladder, _ = pool_in(table, ledger)
     ladder.ctx = replace(ladder.ctx, writes_at_once=8)
@@ -172,4 +183,4 @@ def main(games: int, players: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+    main(*map(int, sys.argv[1:]))
