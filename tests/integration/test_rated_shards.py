@@ -49,7 +49,8 @@ def test_five_hundred_results_of_a_second_put_no_key_over_its_limit_when_they_ar
     assert sum(rated.values()) >= 1_000, "two units a row at least"
     assert max(rated.values()) < KEY_WRITES / 2, "a row may weigh twice as much"
     assert max(meter.meter.written.values()) < KEY_WRITES, meter.meter.written.most_common(3)
-    audit(replace(ladder, ctx=replace(ladder.ctx, table=Table(meter._client, "memory"))))
+    ladder.ctx = replace(ladder.ctx, table=Table(meter.client, "memory"))
+    audit(ladder)
 
 
 def test_a_months_rows_come_in_played_order_from_any_order_on() -> None:
