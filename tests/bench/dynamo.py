@@ -19,14 +19,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from tests.bench import units
+from tests.bench.limits import KEY_READS, KEY_WRITES, TABLE_READS, TABLE_WRITES
 from tests.integration.memory import MemoryTable
 
-KEY_WRITES = 1_000
-"""Write units a second on one partition key: DynamoDB's hard limit."""
-KEY_READS = 3_000
-TABLE_WRITES = 40_000
-"""Write units a second of one on-demand table: an account's default quota, raised on request."""
-TABLE_READS = 40_000
 PAGE_READS = 256
 """A query's page of 1 MB, consistent: what it costs is known when it is read, and may so exceed a second's limit."""
 SECOND = 1_000_000

@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.ledger.events import Event, event_id
 from shared.ratings.base import Game
+from shared.usecases.drafts import GameDraft
 
 BEGIN = 1_704_067_200_000_000
 """1 January 2024, UTC."""
@@ -60,3 +61,15 @@ def events(system: str, count: int, players: int, *, seed: int = 1, months: int 
     for game in games(system, count, players, seed=seed, months=months):
         accepted = game.started_at + 60_000_000
         yield Event(event_id(accepted, f"{dice.getrandbits(60):012x}"[:12]), "game", accepted, "finished", game)
+
+
+def draft(game: Game, when: int) -> GameDraft:
+    """Such a game as a club sends it, over at that instant; its players' ids as handles."""
+    return GameDraft(
+        game_id=game.game_id,
+        started_at=when,
+        finished_at=when,
+        result=dict(game.content),
+        group=game.group,
+        distinct=True,
+    )

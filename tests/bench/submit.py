@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from local import template
-from tests.bench import dynamo, pools
+from tests.bench import dynamo, limits, pools
 from tests.bench.crowd import Crowd, crowd
 from tests.bench.table import Line
 
@@ -67,9 +67,9 @@ def _load(name: str, run: Crowd, sent: list[tuple[str, float]], throttled: int) 
             written[0][1],
             "units/s",
             "limit",
-            dynamo.KEY_WRITES,
+            limits.KEY_WRITES,
             "at most the limit",
-            written[0][1] <= dynamo.KEY_WRITES,
+            written[0][1] <= limits.KEY_WRITES,
             f"{_hottest(written)}; the rater waited {sum(table.throttled.values()) - throttled} times",
         ),
         Line(
@@ -77,9 +77,9 @@ def _load(name: str, run: Crowd, sent: list[tuple[str, float]], throttled: int) 
             sent[0][1],
             "units/s",
             "limit",
-            dynamo.KEY_WRITES,
+            limits.KEY_WRITES,
             "at most the limit",
-            sent[0][1] <= dynamo.KEY_WRITES,
+            sent[0][1] <= limits.KEY_WRITES,
             f"{_hottest(sent)}; refused by the table {throttled} times",
         ),
         Line(
@@ -87,9 +87,9 @@ def _load(name: str, run: Crowd, sent: list[tuple[str, float]], throttled: int) 
             read[0][1],
             "units/s",
             "limit",
-            dynamo.KEY_READS,
+            limits.KEY_READS,
             "limit and one page",
-            read[0][1] < dynamo.KEY_READS + dynamo.PAGE_READS,
+            read[0][1] < limits.KEY_READS + dynamo.PAGE_READS,
             _hottest(read),
         ),
         Line(
@@ -97,9 +97,9 @@ def _load(name: str, run: Crowd, sent: list[tuple[str, float]], throttled: int) 
             table.busiest(),
             "units/s",
             "default quota",
-            dynamo.TABLE_WRITES,
+            limits.TABLE_WRITES,
             "below the quota",
-            table.busiest() < dynamo.TABLE_WRITES,
+            table.busiest() < limits.TABLE_WRITES,
         ),
     ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from shared.store import keys
 from shared.usecases import throttle
-from tests.bench import dynamo, submit
+from tests.bench import dynamo, limits, submit
 from tests.bench.crowd import Crowd, crowd
 from tests.bench.pools import WIDTH
 
@@ -24,8 +24,8 @@ def all_is_well(run: Crowd, count: int) -> None:
     run.drain()
     assert run.waiting() == 0
     assert run.rated() == count
-    assert run.table.hottest_writes()[0][1] <= dynamo.KEY_WRITES
-    assert run.table.hottest_reads()[0][1] < dynamo.KEY_READS + dynamo.PAGE_READS
+    assert run.table.hottest_writes()[0][1] <= limits.KEY_WRITES
+    assert run.table.hottest_reads()[0][1] < limits.KEY_READS + dynamo.PAGE_READS
 
 
 @pytest.mark.parametrize("system", sorted(WIDTH))
@@ -35,7 +35,7 @@ def test_five_hundred_a_second_to_one_pool_are_stored_and_no_key_is_too_hot(syst
         assert run.came.answers == {201: COUNT}
         hottest, refused = submit.of_submissions(run)
         assert refused == 0
-        assert hottest[0][1] < dynamo.KEY_WRITES * 2 / 3
+        assert hottest[0][1] < limits.KEY_WRITES * 2 / 3
         inboxes = {key for key, _ in hottest if key.startswith("INBOX#")}
         assert len(inboxes) == keys.SHARDS
         assert run.table.hottest_reads()[0][0] == "POOL#p", "no other key is read by every submission"
