@@ -65,6 +65,8 @@ class Figures:
 
     def first(self, rating: int, decimals: int | None = None) -> str:
         """The rating, or the rank."""
+        if decimals is None and not self.decimals and rating >= 0:
+            return str((2 * rating + self.unit) // (2 * self.unit))  # as ``plain_number``: every line of a list asks
         return self.words.scaled(rating, self.unit, self.decimals if decimals is None else decimals, group=False)
 
     def show(self, rating: Rating, decimals: int | None = None) -> str:

@@ -87,6 +87,8 @@ class Gatherer:
         self._rows_by_game: dict[GameRef, list[Rated]] | None = None
         self._figures: dict[int, tuple[PlayerState, Mapping[str, Any]]] = {}
         """By the identity of a state, which is held here too, so that no other can come to have it."""
+        self._standings: dict[int, tuple[ListRow, views.Standing]] = {}
+        """By the identity of a row, likewise: it stands in several lists."""
 
     @cached_property
     def club_names(self) -> dict[str, str]:
@@ -384,6 +386,14 @@ class Gatherer:
 
     def standing(self, row: ListRow, settings: Settings | None = None) -> views.Standing:
         """A line of the list. ``settings``: those it stands by; the newest when left out."""
+        if settings is None:
+            known = self._standings.get(id(row))
+            if known is None:
+                known = self._standings[id(row)] = (row, self._standing(row, None))
+            return known[1]
+        return self._standing(row, settings)
+
+    def _standing(self, row: ListRow, settings: Settings | None) -> views.Standing:
         state = row.state
         return views.Standing(
             place=row.place,

@@ -16,6 +16,7 @@ from site_builder import charts
 from site_builder.addresses import Addresses
 from site_builder.figures import Figures, Row
 from site_builder.views import Standing
+from site_builder.words import Words
 
 Found = TypeVar("Found")
 MOST_REMEMBERED = 400_000
@@ -167,8 +168,27 @@ class Lines:
         return f'<td class="m{way}">{text % {"places": abs(row.moved)}} {gained}</td>'
 
     def _last(self, at: int) -> str:
-        day = day_of(at, self.figures.pool.time_zone)
-        return self._known.of(day, lambda: self.words.short_day(day))
+        return self._known.of(at, lambda: self.words.short_day(day_of(at, self.figures.pool.time_zone)))
+
+
+def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) -> Markup:
+    """Links to the pages of a list: first, last, and those around page ``number``; empty where there is one only."""
+    if pages < 2:
+        return Markup("")
+    gettext = words.gettext
+    out = [f'<nav class="pager" aria-label="{gettext("Pages")}"><ul>\n']
+    if number > 1:
+        out.append(f'<li><a href="{escape(address(number - 1))}" rel="prev">{gettext("Back")}</a></li>')
+    shown = sorted({1, pages, *range(max(number - 2, 1), min(number + 2, pages) + 1)})
+    for before, page in zip([0, *shown], shown, strict=False):
+        if before and page - before > 1:
+            out.append("<li><span>…</span></li>")
+        link = f'<a href="{escape(address(page))}">{page}</a>'
+        here = f'<b aria-current="page">{page}</b>'
+        out.append(f"<li>{here if page == number else link}</li>\n")
+    if number < pages:
+        out.append(f'<li><a href="{escape(address(number + 1))}" rel="next">{gettext("On")}</a></li>')
+    return Markup("".join([*out, "</ul></nav>\n"]))  # noqa: S704 - addresses are escaped, the rest is ours
 
 
 def _rating(row: Row, more: str = "") -> str:

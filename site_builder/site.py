@@ -23,10 +23,12 @@ Same input, same bytes. Nothing is looked up anywhere: what a page shows is in i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, cast
 from zlib import crc32
 
@@ -43,7 +45,7 @@ from site_builder import charts, data, picture, statistics
 from site_builder.addresses import Addresses, key, prefix
 from site_builder.assets import asset
 from site_builder.figures import Figures
-from site_builder.rows import Lines
+from site_builder.rows import Lines, pager
 from site_builder.views import (
     BestEver,
     ChangeNote,
@@ -224,10 +226,35 @@ class _Tongue:
         return _Rules(self.language, self.pool.system, self.context)
 
     @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The newest settings."""
+        return _settings(self.pool.settings_at())
+
+    @cached_property
     def lines(self) -> Lines:
         """Writes the lines of its lists."""
         return Lines(self.figures, self.to, self.rules)
 
+    @cached_property
+    def forms(self) -> dict[Hashable, str]:
+        """Pages of lists with marks in place of number, pager and lines, by all else that tells them apart."""
+        return {}
+
+
+class _Number(int):
+    """A page's number that prints as a mark, so that one page serves as a form for all that follow it."""
+
+    def __str__(self) -> str:
+        return _NUMBER
+
+    def __format__(self, _: str) -> str:
+        return _NUMBER
+
+
+_NUMBER, _PAGER, _ROWS = (f"-{name}-{token_hex(16)}-" for name in ("number", "pager", "rows"))
+"""Marks in forms; no name can hold them, as nobody knows them."""
+_FORM = _Number(2)
+MOST_FORMS = 64
 
 _kept: list[_Tongue] = []
 
@@ -317,6 +344,64 @@ def home_pages(site: SiteView) -> Iterator[Page]:
 # -- lists ---------------------------------------------------------------------------------------------------------
 
 
+def _list_pages(
+    site: SiteView,
+    pool: PoolView,
+    template: str,
+    where: Callable[[Addresses, int], str],
+    make: Callable[[_Tongue], tuple[Markup, dict[str, Any]]],
+    number: int,
+    pages: int,
+) -> Iterator[Page]:
+    """A page of a long list in every language. From the second on they differ in number, pager and lines alone, so what
+    is around these is rendered once: one more game moves hundreds of pages.
+
+    Args:
+        make: lines, and what else the template asks for.
+    """
+    for language in _languages(pool):
+        tongue = _tongue(site, pool, language)
+        rows, context = make(tongue)
+        turn = pager(tongue.text, number, pages, partial(where, tongue.to))
+        if number == 1:
+            whole = _list_form(tongue, template, where, {**context, "number": 1, "pages": pages}, rows, turn)
+        else:
+            known = (template, where(tongue.to, 1), pages, *sorted(context.items(), key=itemgetter(0)))
+            try:
+                form = tongue.forms.get(known)
+            except TypeError:  # something in it that cannot be compared: such a page is made for itself
+                whole = _list_form(tongue, template, where, {**context, "number": number, "pages": pages}, rows, turn)
+            else:
+                if form is None:
+                    if len(tongue.forms) >= MOST_FORMS:
+                        tongue.forms.clear()
+                    marked = {**context, "number": _FORM, "pages": pages}
+                    form = _list_form(tongue, template, where, marked, Markup(_ROWS), Markup(_PAGER))  # noqa: S704
+                    tongue.forms[known] = form
+                whole = form.replace(_NUMBER, str(number)).replace(_PAGER, turn).replace(_ROWS, rows)
+        yield Page(key(where(tongue.to, number)), HTML, whole.encode())
+
+
+def _list_form(
+    tongue: _Tongue,
+    template: str,
+    where: Callable[[Addresses, int], str],
+    context: Mapping[str, Any],
+    rows: Markup,
+    turn: Markup,
+) -> str:
+    pool, number = tongue.pool, context["number"]
+    found = [(code, words(code).name, where(Addresses(pool, code), number)) for code in _languages(pool)]
+    more = {
+        "address": where(tongue.to, number),
+        "alternates": found,
+        "rules_of": tongue.rules,
+        "settings": tongue.settings,
+    }
+    whole = {**tongue.context, **context, **more, "rows": rows, "pager": turn}
+    return _environment(tongue.language).get_template(template).render(whole)
+
+
 def list_pages(
     site: SiteView,
     pool: PoolView,
@@ -343,26 +428,21 @@ def list_pages(
     """
     first = variant == "main" and number == 1
 
-    def make(tongue: _Tongue) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> tuple[Markup, dict[str, Any]]:
         rows = tongue.lines.rows(standings, around)
         movement = tongue.context["since"] is not None and variant in MOVING
-        return {
-            "rows": tongue.lines.of_list(rows, variant, movement=movement),
+        return tongue.lines.of_list(rows, variant, movement=movement), {
             "decimals": any(row.fraction for row in rows),
             "movement": movement,
-            "number": number,
-            "pages": pages,
-            "list_address": lambda page: tongue.to.list(page, variant),
             "variant": variant,
-            "variants": variants,
+            "variants": tuple(variants),
             "recent": recent if first else (),
             "live": live if first else (),
-            "settings": _settings(pool.settings_at()),
             "all_new": _all_new(standings),
         }
 
     yield data.standings_json(pool, standings, number, pages, variant)
-    yield from _pool_pages(site, pool, "list.html", lambda to: to.list(number, variant), make)
+    yield from _list_pages(site, pool, "list.html", lambda to, page: to.list(page, variant), make, number, pages)
 
 
 def _all_new(standings: Sequence[Standing]) -> bool:
@@ -397,7 +477,7 @@ def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Pa
             "decimals": any(row.fraction for row in rows),
             "number": month.page,
             "pages": month.pages,
-            "month_address": lambda page: tongue.to.month(month.month, page),
+            "pager": pager(tongue.text, month.page, month.pages, partial(tongue.to.month, month.month)),
         }
 
     yield from _pool_pages(site, pool, "month.html", lambda to: to.month(month.month, month.page), make)
@@ -408,35 +488,39 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
 
     name = f"{label.kind}:{label.id}"
 
-    def make(tongue: _Tongue) -> dict[str, Any]:
+    def make(tongue: _Tongue) -> tuple[Markup, dict[str, Any]]:
         lines = tongue.lines
         rows = lines.rows(label.standings, label.around, name)
         tallied = any(any(line.labels.get(name, ())[4:6]) for line in label.standings)
         beside = any(any(line.labels.get(name, ())[7:]) for line in label.standings)
-        return {
-            "label": label,
+        return lines.of_label(rows, name, tallied=tallied, points=beside), {
+            "kind": label.kind,
+            "name": label.name,
+            "one_year": label.year,
+            "years": label.years,
+            "games": label.games,
+            "games_total": label.games_total,
             "label_key": name,
-            "gainers": lines.rows(label.gainers, label=name),
+            "gainers": tuple(lines.rows(label.gainers, label=name)),
             "rounds": _by_round(label.games),
             "base": label.id.partition(":")[0],
-            "rows": lines.of_label(rows, name, tallied=tallied, points=beside),
             "decimals": any(row.fraction for row in rows),
-            "number": label.page,
-            "pages": label.pages,
             "tallied": tallied,
             "points": beside,
-            "label_address": lambda page: tongue.to.label(label.kind, label.id, page),
         }
 
-    yield from _pool_pages(site, pool, "label.html", lambda to: to.label(label.kind, label.id, label.page), make)
+    def where(to: Addresses, page: int) -> str:
+        return to.label(label.kind, label.id, page)
+
+    yield from _list_pages(site, pool, "label.html", where, make, label.page, label.pages)
 
 
-def _by_round(games: Sequence[GameLine]) -> list[tuple[int | None, list[GameLine]]]:
+def _by_round(games: Sequence[GameLine]) -> tuple[tuple[int | None, list[GameLine]], ...]:
     """Games by round, ascending; those of no round last."""
     found: dict[int | None, list[GameLine]] = {}
     for game in games:
         found.setdefault(game.round, []).append(game)
-    return sorted(found.items(), key=lambda entry: (entry[0] is None, entry[0] or 0))
+    return tuple(sorted(found.items(), key=lambda entry: (entry[0] is None, entry[0] or 0)))
 
 
 def best_pages(site: SiteView, pool: PoolView, best: Sequence[BestEver]) -> Iterator[Page]:

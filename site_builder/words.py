@@ -72,8 +72,6 @@ class Words:
     def scaled(self, value: int, scale: int, decimals: int = 0, sign: bool = False, group: bool = True) -> str:
         """``value / scale``, exactly rounded."""
         text = plain_number(value, scale, decimals)
-        if not (decimals or group or sign) and value >= 0:
-            return text  # the rating in every line of a list
         negative = text.startswith("-")
         whole, _, rest = text.removeprefix("-").partition(".")
         if group and len(whole) > 4:
