@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 
 from shared.usecases.published import MAIN, ListRow, PublishedList
 from site_builder import addresses, data, site
@@ -81,9 +82,10 @@ class Counts:
 
 def count(view: PoolView, rows: Sequence[ListRow]) -> Counts:
     """Count a list."""
-    labels = Counter(chain.from_iterable(row.state.labels for row in rows))
-    lists = {variant: len(of_variant(rows, variant)) for variant in variants_of(view)}
-    return Counts(lists, labels, len(rows))
+    labels = Counter(chain.from_iterable(map(attrgetter("state.labels"), rows)))
+    variants = Counter(map(attrgetter("variant"), rows))
+    found = {variant: variants[variant if variant in VARIANTS else MAIN] for variant in variants_of(view)}
+    return Counts(found | {"established": len(of_variant(rows, "established"))}, labels, len(rows))
 
 
 def list_keys(view: PoolView, counts: Counts) -> Iterator[str]:

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
 from site_builder import assets, data, inventory, ledger_files, parts, site, views
 from site_builder.collation import collation_key
 from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
+from site_builder.listing import Listing, changes
 from site_builder.parts import LEASE as LEASE
 from site_builder.parts import Overtaken as Overtaken
 from site_builder.parts import renew
@@ -149,28 +151,31 @@ def _refresh(ctx: Context, pool: Pool, cursor: Cursor, states: dict[str, PlayerS
 
 def changed_slices(
     old: Sequence[Placed], new: Sequence[Placed], shown: Callable[[ListRow], object] | None = None
-) -> tuple[list[int], int]:
-    """Numbers (from 1) of the pages whose rows differ, or whose number of pages does; and how many pages there are.
-
-    The rows next to a page belong to it: a rating is printed with a decimal when its neighbour's prints alike.
+) -> list[int]:
+    """Numbers (from 1) of the pages whose rows differ, or whose number of pages does.
 
     Args:
         shown: what the list shows of a row; all of it when left out.
     """
-    size, pages = site.PAGE_SIZE, site.pages_needed(len(new))
+    pages = site.pages_needed(len(new))
     if pages != site.pages_needed(len(old)):
-        return list(range(1, pages + 1)), pages
-    found: set[int] = set()
+        return list(range(1, pages + 1))
+    spots = []
     for number, (one, two) in enumerate(zip_longest(old, new)):
-        if one is not None and two is not None:
-            if one[0] is two[0] and one[1] == two[1]:
+        if one is not None and two is not None and one[1] == two[1]:
+            same = one[0] is two[0] or (one[0] == two[0] if shown is None else shown(one[0]) == shown(two[0]))
+            if same:
                 continue
-            if shown is not None and one[1] == two[1] and shown(one[0]) == shown(two[0]):
-                continue
-            if shown is None and one == two:
-                continue
-        found |= {(number - 1) // size + 1, number // size + 1, (number + 1) // size + 1}
-    return sorted(page for page in found if 1 <= page <= pages), pages
+        spots.append(number)
+    return _pages_around(spots, pages)
+
+
+def _pages_around(spots: Iterable[int], pages: int) -> list[int]:
+    """The pages of rows (numbered from 0), and those next to them: a rating is printed with a decimal when its
+    neighbour's prints alike, also on the other page."""
+    size = site.PAGE_SIZE
+    found = {around // size + 1 for spot in spots for around in (spot - 1, spot, spot + 1) if around >= 0}
+    return sorted(page for page in found if page <= pages)
 
 
 class _Publication:
@@ -218,11 +223,11 @@ class _Publication:
         idle = not (dirty.entries or dirty.everything or fresh_month or overdue or frozen < END)
         if idle and old is not None and old.position == cursor.position:
             return None
-        states, cursor = self._states(cursor, old, dirty)
+        states, cursor = self._states(cursor, dirty)
         if pools.as_rated(ctx.table, newest, cursor.rules_version).version != pool.version:
             raise Overtaken(pool.id)  # new rules have come to count meanwhile
         self.gather = Gatherer(ctx, pool, cursor)
-        rows = self._rows(states, old, dirty)
+        rows = self._rows(states, old, dirty, now)
         self.gather.listed = {row.sid for row in rows}
         if dirty.everything:
             self.uploads.present = self._stored()
@@ -240,6 +245,8 @@ class _Publication:
             months=[replace_struct(note) for note in old.months] if old is not None and not dirty.everything else [],
             whole_at=old.whole_at if old is not None else 0,
             loose={} if dirty.everything or old is None else dict(old.loose),
+            best=old.best if old is not None else [],
+            played=dict(old.played) if old is not None else {},
         )
         self.view = pool_view(pool, new, cursor)
         self.counts = inventory.count(self.view, rows)
@@ -251,8 +258,8 @@ class _Publication:
         self.every_player |= self.after_crash and dirty.since <= (cursor.closed_until or BEGINNING)
         whole = self._expand(old, dirty) or whole
         self._closings(new, old, dirty, fresh_month)
-        if old is not None:
-            dirty.players |= _shown_otherwise(old, new)
+        self.changes = changes(old.rows if old is not None else [], new.rows)
+        dirty.players |= {row.sid for was, row in self.changes if was and row and _shows(was) != _shows(row)}
         self.result.publication, self.result.position = new.publication, new.position
         self._write_stubs(new, old)
         self.whole = whole
@@ -368,16 +375,14 @@ class _Publication:
         return {key for key in fresh if key.endswith(".html") and "embed/" not in key}
 
     # -- the list ------------------------------------------------------------------------------------------------
-    def _states(
-        self, cursor: Cursor, old: PublishedList | None, dirty: _Dirty
-    ) -> tuple[dict[str, PlayerState], Cursor]:
-        """Every player's state as of one cursor: read again what the rater changed meanwhile until it held still."""
+    def _states(self, cursor: Cursor, dirty: _Dirty) -> tuple[dict[str, PlayerState], Cursor]:
+        """The states of all players, or of those that changed, as of one cursor: read again what the rater changed
+        meanwhile until it held still."""
         table, pool = self.ctx.table, self.pool
         states: dict[str, PlayerState] = {}
         if dirty.everything:
             states = {s: r.state for s, r in rated_store.read_all_states(table, pool.id, cursor.view).items()}
         else:
-            states = {row.sid: row.state for row in old.rows} if old is not None else {}
             _refresh(self.ctx, pool, cursor, states, dirty.players)
         for _ in range(STEADY_READS):
             again = rated_store.read_cursor(table, pool.id)
@@ -393,48 +398,35 @@ class _Publication:
             dirty.entries = more.entries
         raise Overtaken(pool.id)
 
-    def _rows(self, states: Mapping[str, PlayerState], old: PublishedList | None, dirty: _Dirty) -> list[ListRow]:
+    def _rows(
+        self, states: Mapping[str, PlayerState], old: PublishedList | None, dirty: _Dirty, now: int
+    ) -> list[ListRow]:
         """The rows of the new list, in its order and with places, previous ones still of the old list.
 
         A row that says the same as before is the same object, so that the many that did are told apart at no cost:
         rows are never changed, only replaced.
         """
         known = {row.sid: row for row in old.rows} if old is not None else {}
-        self.gather.read_anew(states if dirty.everything else dirty.players)
+        touched = states.keys() if dirty.everything else dirty.players
+        self.gather.read_anew(touched)
         if not dirty.everything:
             self.gather.remembered = known
-        persons = self.gather.persons
         rows: dict[str, ListRow] = {}
-        for sid, state in states.items():
-            was, person = known.get(sid), persons.get(sid)
+        for sid in touched & states.keys():
+            was, person = known.get(sid), self.gather.persons.get(sid)
             if person is None:
                 if was is not None:
-                    rows[sid] = was if was.state is state else replace_struct(was, state=state)
+                    rows[sid] = replace_struct(was, state=states[sid])
                 continue
             named = (person.handle, person.name, list(person.clubs))
             if was is None:
-                rows[sid] = ListRow(sid, *named, state)
-            elif was.state is not state or (was.handle, was.name, was.clubs) != named:
-                rows[sid] = replace_struct(was, handle=named[0], name=named[1], clubs=named[2], state=state)
+                rows[sid] = ListRow(sid, *named, states[sid])
             else:
-                rows[sid] = was
-        return self._order(rows)
-
-    def _order(self, rows: Mapping[str, ListRow]) -> list[ListRow]:
-        system, pool = self.pool.system, self.pool
-        named = {sid: (row.name, row.handle) for sid, row in rows.items()}
-        language = pool.languages[0] if pool.languages else "en"
-        states = {sid: row.state for sid, row in rows.items()}
-        order = lists.ordered(system, states, named, lambda name: collation_key(name, language))
-        variants = self._variants(states, order, self.ctx.clock(), pool.settings)
-        main = [sid for sid in order if variants[sid] == MAIN]
-        places = lists.places(system, states, main)
-        found = []
-        for sid in (*main, *(sid for sid in order if variants[sid] != MAIN)):
-            row, variant, place = rows[sid], variants[sid], places.get(sid)
-            same = row.place == place and row.variant == variant
-            found.append(row if same else replace_struct(row, variant=variant, place=place))
-        return found
+                rows[sid] = replace_struct(was, handle=named[0], name=named[1], clubs=named[2], state=states[sid])
+        listing = Listing(self.pool, now)
+        if dirty.everything or old is None:
+            return listing.of_all(rows)
+        return listing.applied(old.rows, touched, rows)
 
     # -- months --------------------------------------------------------------------------------------------------
     def _closings(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> None:
@@ -620,7 +612,7 @@ class _Publication:
         self._send(site.embed_pages(self.site, self.view, first))
         # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
         new.whole_at = new.published_at if self.whole else min(new.whole_at, new.published_at - 1)
-        self._send(self._section_pages(new, dirty, cursor, self.whole))
+        self._send(self._section_pages(new, old, dirty, cursor))
 
     def _stage(self, stage: str, tasks: Sequence[Task], objects_each: int) -> list[GameRef]:
         """Everything of a stage, with help where there is much; the games that do not exist."""
@@ -644,34 +636,47 @@ class _Publication:
 
     def _lists_to_write(self, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> list[Task]:
         """Pages of the list, and of the lists apart, whose rows differ."""
-        now = self.stages.placed
-        was = self.stages.placed_in(old.rows if old is not None else [])
+        now, before = self.stages.placed, old.rows if old is not None else []
         # Tabs and the day of the last closing stand on every page.
-        tabs = [variant for variant in was if variant != MAIN and was[variant]]
+        tabs = [variant for variant, players in self.counts_were.lists.items() if variant != MAIN and players]
         every = dirty.everything or self.after_crash or fresh_month or self.stages.variants != tabs
         found: list[Task] = []
         for variant in (MAIN, *self.stages.variants):
-            by_figure = variant not in inventory.VARIANTS
-            numbers, pages = changed_slices(was[variant], now[variant], _but_place if by_figure else None)
+            pages = site.pages_needed(len(now[variant]))
+            if not every and variant in inventory.VARIANTS:
+                numbers = changed_slices(self.stages.placed_in(before, variant), now[variant])
+            elif not every:
+                numbers = self._changed_by_figure(variant, before)
             if every or variant == MAIN:
                 numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
             found += [(variant, str(number)) for number in numbers]
         return found
 
+    def _changed_by_figure(self, figure: str, before: Sequence[ListRow]) -> list[int]:
+        """Numbers of the pages of a figure's list whose rows differ. Where no figure changed, neither did the order."""
+        now = self.stages.placed[figure]
+        told = {row.sid for was, row in self.changes if was and row and _but_place(was) != _but_place(row)}
+        if all(
+            was and row and self._in_figure(was, figure) == self._in_figure(row, figure) for was, row in self.changes
+        ):
+            spots = [number for number, (row, _) in enumerate(now) if row.sid in told]
+            return _pages_around(spots, site.pages_needed(len(now)))
+        return changed_slices(self.stages.placed_in(before, figure), now, _but_place)
+
+    def _in_figure(self, row: ListRow, figure: str) -> object:
+        """What decides where a row stands in a figure's list."""
+        return (row.handle, row.variant == MAIN, self.gather.figures(row.state).get(figure))
+
     def _labels_to_write(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> list[Task]:
         """Pages of the lists of clubs, groups, tournaments and years in which a row or a game differs."""
         every = dirty.everything or self.after_crash
-        before = {row.sid: row for row in old.rows} if old is not None else {}
         touched = self.gather.played_in & self.gather.labels
-        for row in new.rows:
-            was = before.pop(row.sid, None)
-            if was is row and not every:
-                continue
-            if every or was is None or _in_label(was) != _in_label(row):
-                touched |= row.state.labels.keys()
+        for was, row in self.changes:
+            if was is None or row is None or _in_label(was) != _in_label(row):
+                touched |= row.state.labels.keys() if row is not None else set()
                 touched |= was.state.labels.keys() if was is not None else set()
-        for gone in before.values():
-            touched |= gone.state.labels.keys()
+        if every:
+            touched |= self.counts.labels.keys()
         # A year more, or one less, is a tab on the pages of all the others.
         new_years = {n.rpartition(":")[0] for n in self.counts.labels.keys() ^ self.counts_were.labels.keys()}
         touched |= {n for n in self.counts.labels if n.count(":") == 2 and n.rpartition(":")[0] in new_years}
@@ -681,19 +686,21 @@ class _Publication:
             if not members[label]:
                 continue
             was_placed, placed = (self.stages.label_order(label, rows[label]) for rows in (members_were, members))
-            numbers, pages = changed_slices(was_placed, placed, _in_label)
-            numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
+            pages = site.pages_needed(len(placed))
+            numbers = range(1, pages + 1) if every else sorted({1, *changed_slices(was_placed, placed, _in_label)})
             found += [(label, str(number)) for number in numbers]
         return found
 
-    def _section_pages(self, new: PublishedList, dirty: _Dirty, cursor: Cursor, whole: bool) -> Iterator[views.Page]:
+    def _section_pages(
+        self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, cursor: Cursor
+    ) -> Iterator[views.Page]:
         """Index of lists, changes, rules, calculator, statistics, feed, whole-pool files."""
         notes = self.gather.notes()
         yield from site.changes_pages(self.site, self.view, notes)
         yield from site.feed_pages(self.site, self.view, self.stages.recent, self._month_feed(new))
-        yield from self._index(new)
-        yield from site.best_pages(self.site, self.view, self._best(new))
-        if not whole:
+        yield from self._index(new, old)
+        yield from site.best_pages(self.site, self.view, self._best(new, old))
+        if not self.whole:
             return
         yield from site.rules_pages(self.site, self.view)
         yield from site.calculator_pages(self.site, self.view)
@@ -716,18 +723,34 @@ class _Publication:
     def _month_feed(self, new: PublishedList) -> list[tuple[str, int]]:
         return [(n.month, closing.closing_of(n.month, self.pool.time_zone)) for n in new.months[-24:]]
 
-    def _best(self, new: PublishedList) -> list[views.BestEver]:
-        """The best ratings that anybody ever had."""
+    def _best(self, new: PublishedList, old: PublishedList | None) -> list[views.BestEver]:
+        """The best ratings that anybody ever had. Only who was among them, or has changed, can be, unless one of them
+        is so no more."""
         key = self.pool.system.order_key
-        found = []
-        for row in new.rows:
-            if row.state.best is not None and row.variant != "unlisted":
-                rating, index, at = row.state.best
-                state = msgspec.structs.replace(row.state, rating=rating, index=index)
-                found.append((key(state), at, row.handle, views.BestEver(row.handle, row.name, (rating, index), at)))
-        return [entry[3] for entry in heapq.nsmallest(site.PAGE_SIZE, found, key=lambda entry: entry[:3])]
 
-    def _index(self, new: PublishedList) -> Iterator[views.Page]:
+        def entry(row: ListRow) -> tuple[tuple[int, ...], int, str] | None:
+            if row.state.best is None or row.variant == "unlisted":
+                return None
+            rating, index, at = row.state.best
+            return key(replace_struct(row.state, rating=rating, index=index)), at, row.handle
+
+        def slipped(was: ListRow, row: ListRow | None) -> bool:
+            before, now = entry(was), entry(row) if row is not None else None
+            return now is None or (before is not None and now > before)
+
+        rows: Iterable[ListRow] = new.rows
+        among = set(new.best)
+        known = old is not None and len(among) == min(site.PAGE_SIZE, len(old.rows))
+        if known and not any(slipped(was, row) for was, row in self.changes if was is not None and was.sid in among):
+            among |= {row.sid for _, row in self.changes if row is not None}
+            rows = [row for row in new.rows if row.sid in among]
+        found = [(rank, row) for row in rows if (rank := entry(row)) is not None]
+        first = [row for _, row in heapq.nsmallest(site.PAGE_SIZE, found, key=itemgetter(0))]
+        new.best = [row.sid for row in first]
+        told = ((row, row.state.best) for row in first)
+        return [views.BestEver(row.handle, row.name, best[:2], best[2]) for row, best in told if best is not None]
+
+    def _index(self, new: PublishedList, old: PublishedList | None) -> Iterator[views.Page]:
         self.gather.know({note.first for note in new.months if note.first})
         months = tuple(
             views.MonthEntry(
@@ -738,18 +761,22 @@ class _Publication:
             )
             for n in reversed(new.months)
         )
-        sums: dict[str, tuple[int, int]] = {}
-        for row in new.rows:
-            for label, record in row.state.labels.items():
-                players, games = sums.get(label, (0, 0))
-                sums[label] = (players + 1, games + record[0])
+        rows = self.changes
+        if old is None or not old.played:
+            new.played, rows = {}, [(None, row) for row in new.rows]
+        for was, row in rows:
+            for told, sign in ((was, -1), (row, 1)):
+                for label, record in told.state.labels.items() if told is not None else ():
+                    new.played[label] = new.played.get(label, 0) + sign * record[0]
+        new.played = {label: new.played[label] for label in sorted(self.counts.labels)}
         tables = [len(self.pool.system.players(dict(line.content))) for line in self.stages.recent]
         seats = max(tables, default=2)
         entries = []
-        for label, (players, games) in sorted(sums.items()):
+        for label, taken in new.played.items():
             kind, _, rest = label.partition(":")
             name = self.gather.club_names.get(rest, rest) if kind == "club" else rest
-            entries.append(views.LabelEntry(kind, rest, name, players, games // seats))  # type: ignore[arg-type]
+            players = self.counts.labels[label]
+            entries.append(views.LabelEntry(kind, rest, name, players, taken // seats))  # type: ignore[arg-type]
         yield from site.index_pages(self.site, self.view, views.IndexPage(months, tuple(entries)))
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -874,16 +901,10 @@ def _in_label(row: ListRow) -> tuple[object, ...]:
     return (row.sid, row.handle, row.name, row.state, row.variant == "inactive")
 
 
-def _shown_otherwise(old: PublishedList, new: PublishedList) -> set[str]:
-    """Players whose own page shows something else though no game of theirs changed: their place in the last month, or
-    that they count as inactive."""
-
-    def shown(row: ListRow | None) -> object:
-        return None if row is None else (row.month_place, row.previous, row.variant == "inactive")
-
-    were = {row.sid: row for row in old.rows}
-    pairs = ((row, were.get(row.sid)) for row in new.rows)
-    return {row.sid for row, was in pairs if row is not was and shown(row) != shown(was)}
+def _shows(row: ListRow) -> object:
+    """What a player's own page shows though no game of his changed: his place in the last month, his movement, and
+    that he counts as inactive."""
+    return (row.month_place, row.previous, row.variant == "inactive")
 
 
 def _frozen_since(ctx: Context, pool: Pool, old: PublishedList | None) -> int:

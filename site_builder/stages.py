@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -136,18 +137,14 @@ class Stages:
     @cached_property
     def placed(self) -> Mapping[str, Sequence[Placed]]:
         """Every list in its order, with places."""
-        return self.placed_in(self.new.rows)
+        return {variant: self.placed_in(self.new.rows, variant) for variant in inventory.variants_of(self.view)}
 
-    def placed_in(self, rows: Sequence[ListRow]) -> Mapping[str, Sequence[Placed]]:
-        """The same of the rows of another publication."""
-        found: dict[str, Sequence[Placed]] = {}
-        for variant in inventory.variants_of(self.view):
-            of_it = inventory.of_variant(rows, variant)
-            if variant in inventory.VARIANTS:
-                found[variant] = [(row, row.place) for row in of_it]
-            else:
-                found[variant] = self._by_figure(of_it, variant)
-        return found
+    def placed_in(self, rows: Sequence[ListRow], variant: str) -> Sequence[Placed]:
+        """A list of the rows of this publication or another."""
+        found = inventory.of_variant(rows, variant)
+        if variant in inventory.VARIANTS:
+            return [(row, row.place) for row in found]
+        return self._by_figure(found, variant)
 
     def _by_figure(self, rows: Sequence[ListRow], figure: str) -> Sequence[Placed]:
         """The list of a figure: the highest first, none last.
@@ -157,7 +154,7 @@ class Stages:
         """
         known: list[tuple[ListRow, Any]] = []
         unknown: list[Placed] = []
-        for row in sorted(rows, key=lambda row: row.handle):
+        for row in sorted(rows, key=attrgetter("handle")):
             value = self.gather.figures(row.state).get(figure)
             if value is None:
                 unknown.append((row, None))

@@ -72,6 +72,10 @@ class PublishedList(msgspec.Struct):
     loose: dict[str, list[str]] = {}
     """Page (``p#player``, ``g#club#game``) → players and labels it names though no rating of its own holds them there:
     it is written anew when one of them gets a page or loses it."""
+    best: list[str] = []
+    """Server-made ids of the best that ever were, in their order."""
+    played: dict[str, int] = {}
+    """Seats taken in the games of each club, group, tournament and year."""
 
 
 _encoder = msgspec.json.Encoder()

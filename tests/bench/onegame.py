@@ -22,7 +22,7 @@ from shared.store.bucket import Bucket
 from shared.store.rated import StateRow
 from shared.store.table import Put, Table, Update, to_wire
 from shared.usecases import published
-from site_builder import publisher
+from site_builder import publisher, site
 from tests.bench.table import Line
 from tests.bench.units import MeteredBucket, MeteredTable
 from tests.integration.ladder import DAY, HOUR, SECOND, Ladder, at, spades
@@ -112,6 +112,12 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
     for place, row in enumerate(rows, start=1):
         row.place = place
     old.rows = rows
+    best = sorted((row for row in rows if row.state.best), key=lambda row: -row.state.best[0])  # type: ignore[index]
+    old.best = [row.sid for row in best[: site.PAGE_SIZE]]
+    old.played = {}
+    for row in rows:
+        for label, record in row.state.labels.items():
+            old.played[label] = old.played.get(label, 0) + record[0]
     published.save(ctx, "p", old)
 
 
