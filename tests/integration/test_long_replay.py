@@ -11,15 +11,17 @@ from unittest import mock
 import pytest
 from botocore.exceptions import ClientError
 
+from local.inprocess import System
 from shared.store import table as store_table
 from shared.store.table import Busy
 from shared.usecases import generation, rating, rebuild
 from shared.usecases.generation import progress_key
 from tests.bench import rebuilding
-from tests.integration.ladder import audit, small_steps
+from tests.integration.ladder import MINUTE, Ladder, at, audit, small_steps
 from tests.integration.memory import MemoryTable
 from tests.integration.test_crash_rating import new_rules
 from tests.integration.test_crash_rating import rebuilding as lost_rows
+from tests.integration.test_store_sizes import game, prepared, tell
 
 
 def _peak(games: int) -> int:
@@ -130,3 +132,28 @@ def test_two_folds_of_one_replay_tell_the_same() -> None:
             ladder.rate()
         assert calls >= 4, "planned and begun, given up, planned and written"
         audit(ladder)
+
+
+def test_eight_transactions_at_a_time_through_the_client_of_aws(emulated_system: System) -> None:
+    """Against an emulator, over HTTP: every row is new, then nothing changes, then every row does."""
+    ladder = prepared(Ladder.of(emulated_system), [])
+    ladder.ctx = replace(ladder.ctx, writes_at_once=8)
+    people = [f"p{number:02d}" for number in range(40)]
+    fours = [[people[(number * 7 + 11 * seat) % 40] for seat in range(4)] for number in range(400)]
+    start = at("2026-07-01 12:00")
+    told = [game(n, [four[:2], four[2:]], start + n * 90 * MINUTE, group="di") for n, four in enumerate(fours)]
+    tell(ladder, told)
+    with small_steps(TRANSACTION_ITEMS=10, IN_PLACE=5, REPORT_WRITES=60, LONG_REPLAY=-1):
+        ladder.rate()
+        audit(ladder)
+        was = ladder.cursor()
+        assert was.games == 400
+        rebuild.request(ladder.ctx, ladder.pool())
+        ladder.rate()
+        assert ladder.cursor().hash == was.hash
+        assert ladder.cursor().generation == was.generation, "nothing was to be written"
+        ladder.open_pool(rules=[{"from": "1950-01-01", "k": 40}])
+        ladder.rate()
+        audit(ladder)
+    assert ladder.cursor().generation > was.generation
+    assert ladder.cursor().hash != was.hash
