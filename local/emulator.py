@@ -61,8 +61,9 @@ def _die_with_parent() -> None:
 class Emulator:
     """One MiniStack, with a folder of its own that is gone when it is."""
 
-    def __init__(self, *, enforce_permissions: bool = False) -> None:
+    def __init__(self, *, enforce_permissions: bool = False, log_requests: bool = False) -> None:
         self.enforce_permissions = enforce_permissions
+        self.log_requests = log_requests
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._directory = Path(tempfile.mkdtemp(prefix="clubladder-", dir=working_place()))
@@ -91,7 +92,7 @@ class Emulator:
             "IOT_MTLS_ENABLED": "0",
             "LAMBDA_EXECUTOR": "local",
             "LAMBDA_WARM_TTL_SECONDS": "86400",
-            "LOG_LEVEL": "WARNING",
+            "LOG_LEVEL": "DEBUG" if self.log_requests else "WARNING",
             "AUTH": "true" if self.enforce_permissions else "false",
         }
         with self.log.open("wb") as log:

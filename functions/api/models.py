@@ -164,7 +164,7 @@ GameTime = Annotated[
 class Body(BaseModel):
     """A body: strict types, no unknown fields."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 def _known_club(value: str, info: ValidationInfo) -> str:
@@ -425,4 +425,4 @@ class ReturnBody(Body):
 class LineUpBody(BaseModel):
     """Who would play; the pool's rule system says what is in it."""
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)

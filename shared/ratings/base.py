@@ -40,7 +40,7 @@ QUIT = 3
 class Settings(BaseModel):
     """One dated entry of a pool's rules, without its ``from``. All fields have defaults; unknown ones are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     fixed: ClassVar[tuple[str, ...]] = ()
     """Settings that all dated rules of one pool share: a later rule cannot change them."""

@@ -139,7 +139,7 @@ def _parse_day(value: object) -> object:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 Instant = Annotated[AwareDatetime, BeforeValidator(_parse_instant)]
@@ -175,7 +175,7 @@ class Entry(_Strict):
 class BridierSettings(Settings):
     """Settings of a Bridier pool."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     basis: Literal["start", "hybrid", "end"] = "start"
     """Whose ratings make the stake: both at the start; own at the end and the opponent's at the start; both current."""

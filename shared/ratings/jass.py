@@ -212,7 +212,7 @@ def calibrated_k(k_reference: float, reference: Spread, rule: Spread) -> float:
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 TeamName = Literal["team1", "team2"]
@@ -255,7 +255,7 @@ class JassSettings(Settings):
     """Settings of a Jass pool."""
 
     fixed: ClassVar[tuple[str, ...]] = ("measure",)
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     measure: Literal["striche", "points"] = "striche"
     target_points: Annotated[Annotated[int, Field(gt=0, le=_MOST_POINTS)] | None, Field(validate_default=True)] = None

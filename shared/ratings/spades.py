@@ -100,7 +100,7 @@ K = Annotated[float, Field(gt=0, le=MAXIMUM_K, allow_inf_nan=False), AfterValida
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class KByGames(_Strict):
@@ -128,7 +128,7 @@ class Eligibility(_Strict):
 class SpadesSettings(Settings):
     """The rules of a Spades pool from a date on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     opposition: Literal["team_average", "pairwise"] = "team_average"
     """Whether the means of the two teams oppose each other, or each player's own rating each opponent's."""

@@ -125,7 +125,9 @@ Figures = dict[str, float]
 
 
 def _is_list(key: str) -> bool:
-    """Whether an object shows rows of a list (the pool's, or one of its mirrors)."""
+    """Whether an object shows rows of a list (the pool's, or one of its mirrors), or names its pages (the sitemap)."""
+    if key.startswith("sitemap"):
+        return True
     parts = key.split("/")
     return len(parts) > 2 - (parts[0] == "p") and parts[1] not in (
         "games",
