@@ -19,6 +19,7 @@ SECTIONS = {
     "memory": "Memory of a fold: it grows with players, not with games",
     "rebuild": "Rebuild of a large pool",
     "onegame": "One more game: requests and units, large pool beside small",
+    "emulator": "One more game: what was counted beside the emulator's log of requests",
     "publish": "Publishing a large pool",
     "submit": "Submitting under load",
     "coldstart": "Packages and imports",
