@@ -65,9 +65,13 @@ class Figures:
 
     def first(self, rating: int, decimals: int | None = None) -> str:
         """The rating, or the rank."""
-        if decimals is None and not self.decimals and rating >= 0:
-            return str((2 * rating + self.unit) // (2 * self.unit))  # as ``plain_number``: every line of a list asks
-        return self.words.scaled(rating, self.unit, self.decimals if decimals is None else decimals, group=False)
+        digits = self.decimals if decimals is None else decimals
+        if rating >= 0 and digits < 2:  # as ``plain_number`` below, in a tenth of its time: every line of a list asks
+            if not digits:
+                return str((2 * rating + self.unit) // (2 * self.unit))
+            whole, tenth = divmod((20 * rating + self.unit) // (2 * self.unit), 10)
+            return f"{whole}{self.words.decimal}{tenth}"
+        return self.words.scaled(rating, self.unit, digits, group=False)
 
     def show(self, rating: Rating, decimals: int | None = None) -> str:
         """``1536``; ``562 / 411``."""

@@ -606,7 +606,7 @@ class _Publication:
             new.loose.pop(game_page_id(ref), None)
         self._stage("players", self._players_to_write(new, dirty), languages + PLAYER_FILES)
         self._send(self._month_pages(new))
-        self._stage("labels", self._labels_to_write(new, old, dirty), languages)
+        self._stage("labels", self._labels_to_write(old, dirty), languages)
         self._stage("lists", self._lists_to_write(old, dirty, fresh_month), languages + 1)
         first = [self.gather.standing(row) for row, _ in stages.placed[MAIN][:10]]
         self._send(site.embed_pages(self.site, self.view, first))
@@ -667,7 +667,7 @@ class _Publication:
         """What decides where a row stands in a figure's list."""
         return (row.handle, row.variant == MAIN, self.gather.figures(row.state).get(figure))
 
-    def _labels_to_write(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> list[Task]:
+    def _labels_to_write(self, old: PublishedList | None, dirty: _Dirty) -> list[Task]:
         """Pages of the lists of clubs, groups, tournaments and years in which a row or a game differs."""
         every = dirty.everything or self.after_crash
         touched = self.gather.played_in & self.gather.labels
@@ -680,12 +680,16 @@ class _Publication:
         # A year more, or one less, is a tab on the pages of all the others.
         new_years = {n.rpartition(":")[0] for n in self.counts.labels.keys() ^ self.counts_were.labels.keys()}
         touched |= {n for n in self.counts.labels if n.count(":") == 2 and n.rpartition(":")[0] in new_years}
-        members, members_were = members_of(new.rows, touched), members_of(old.rows if old is not None else (), touched)
+        members, members_were = (
+            self.stages.members_of(touched),
+            members_of(old.rows if old is not None else (), touched),
+        )
         found: list[Task] = []
         for label in sorted(touched):
             if not members[label]:
                 continue
-            was_placed, placed = (self.stages.label_order(label, rows[label]) for rows in (members_were, members))
+            placed = self.stages.ordered(label)
+            was_placed = () if every else self.stages.label_order(label, members_were[label])
             pages = site.pages_needed(len(placed))
             numbers = range(1, pages + 1) if every else sorted({1, *changed_slices(was_placed, placed, _in_label)})
             found += [(label, str(number)) for number in numbers]
@@ -743,7 +747,8 @@ class _Publication:
         known = old is not None and len(among) == min(site.PAGE_SIZE, len(old.rows))
         if known and not any(slipped(was, row) for was, row in self.changes if was is not None and was.sid in among):
             among |= {row.sid for _, row in self.changes if row is not None}
-            rows = [row for row in new.rows if row.sid in among]
+            by_sid = self.stages.by_sid
+            rows = [by_sid[sid] for sid in among if sid in by_sid]
         found = [(rank, row) for row in rows if (rank := entry(row)) is not None]
         first = [row for _, row in heapq.nsmallest(site.PAGE_SIZE, found, key=itemgetter(0))]
         new.best = [row.sid for row in first]
@@ -765,6 +770,8 @@ class _Publication:
         if old is None or not old.played:
             new.played, rows = {}, [(None, row) for row in new.rows]
         for was, row in rows:
+            if was is not None and row is not None and was.state is row.state:
+                continue  # another place, and nothing else
             for told, sign in ((was, -1), (row, 1)):
                 for label, record in told.state.labels.items() if told is not None else ():
                     new.played[label] = new.played.get(label, 0) + sign * record[0]

@@ -6,7 +6,9 @@ around them, are in the templates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from markupsafe import Markup, escape
@@ -19,6 +21,7 @@ from site_builder.views import Standing
 from site_builder.words import Words
 
 Found = TypeVar("Found")
+_PLAIN = re.compile("[^&<>\"']*").fullmatch
 MOST_REMEMBERED = 400_000
 """Beyond, a cache begins anew: a list of 100,000 players has as many names."""
 
@@ -112,14 +115,18 @@ class Lines:
         """
         tournament = label.startswith("tournament:")
         aside = " w1" if tallied and tournament else ""
-        paired, delta, out = self.figures.paired, self.figures.delta, []
+        paired, known, out = self.figures.paired, self._known, []
+
+        def delta(gained: int) -> str:
+            return self.figures.delta((0, 0), (gained, 0))
+
         for row in rows:
             line = row.standing
             own = line.labels.get(label) or (line.games, line.won, line.drawn, line.lost)
             second = f'<td class="r2 w1">{row.second}</td>' if paired else ""
             tally = f'<td class="n {"" if tournament else "w2"}">{own[4]}–{own[5]}</td>' if tallied else ""
             beside = f'<td class="n w1">{own[7]}</td>' if points and tournament else ""
-            gained = delta((0, 0), (own[6], 0)) if len(own) > 6 else ""
+            gained = known.of(("gained", own[6]), partial(delta, own[6])) if len(own) > 6 else ""
             out.append(
                 f'{self._begin(line)}{_rating(row, aside)}{second}<td class="n{aside}">{own[0]}</td>'
                 f'<td class="n w1">{row.record}</td>{tally}{beside}<td class="n w2">{gained}</td></tr>\n'
@@ -148,8 +155,8 @@ class Lines:
 
     def _named(self, line: Standing) -> str:
         if not line.linked:
-            return f'<span dir="auto">{escape(line.name or self._former)}</span>'
-        return f'<a href="{escape(self.to.player(line.player))}" dir="auto">{escape(line.name)}</a>'
+            return f'<span dir="auto">{_escaped(line.name or self._former)}</span>'
+        return f'<a href="{_escaped(self.to.player(line.player))}" dir="auto">{_escaped(line.name)}</a>'
 
     def _figure(self, key: str, line: Standing) -> str:
         """A further figure as its rule system writes it. It follows from the player's figures and his tier."""
@@ -189,6 +196,11 @@ def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) 
     if number < pages:
         out.append(f'<li><a href="{escape(address(number + 1))}" rel="next">{gettext("On")}</a></li>')
     return Markup("".join([*out, "</ul></nav>\n"]))  # noqa: S704 - addresses are escaped, the rest is ours
+
+
+def _escaped(text: str) -> str:
+    """As ``escape``, which makes an object of every text, most of which have nothing to be escaped."""
+    return text if _PLAIN(text) else str(escape(text))
 
 
 def _rating(row: Row, more: str = "") -> str:

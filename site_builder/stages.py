@@ -80,6 +80,8 @@ class Stages:
     """The last closed month."""
     missing: list[GameRef] = field(default_factory=list)
     """Games of tasks that do not exist."""
+    _members: dict[str, list[ListRow]] = field(default_factory=dict)
+    _ordered: dict[str, Sequence[Placed]] = field(default_factory=dict)
 
     def build(self, stage: str, tasks: Sequence[Task]) -> Iterator[views.Page]:
         """The pages of these tasks of a stage."""
@@ -88,10 +90,9 @@ class Stages:
         elif stage == "players":
             yield from self._players([sid for (sid,) in tasks])
         elif stage == "labels":
-            members = members_of(self.new.rows, {label for label, _ in tasks})
-            ordered = {label: self.label_order(label, rows) for label, rows in members.items()}
+            self.members_of({label for label, _ in tasks})
             for label, number in tasks:
-                yield from self._label_page(label, int(number), ordered[label], members[label])
+                yield from self._label_page(label, int(number))
         else:
             for variant, number in tasks:
                 yield from self._list_page(variant, int(number))
@@ -202,9 +203,20 @@ class Stages:
         return found, (before, after)
 
     # -- labels --------------------------------------------------------------------------------------------------
-    def _label_page(
-        self, label: str, number: int, ordered: Sequence[Placed], rows: Sequence[ListRow]
-    ) -> Iterator[views.Page]:
+    def members_of(self, labels: set[str]) -> Mapping[str, Sequence[ListRow]]:
+        """The rows of each of these clubs, groups, tournaments and years, found together."""
+        self._members |= members_of(self.new.rows, labels - self._members.keys())
+        return self._members
+
+    def ordered(self, label: str) -> Sequence[Placed]:
+        """The players of one of ``members_of`` with their places."""
+        found = self._ordered.get(label)
+        if found is None:
+            found = self._ordered[label] = self.label_order(label, self._members[label])
+        return found
+
+    def _label_page(self, label: str, number: int) -> Iterator[views.Page]:
+        ordered = self.ordered(label)
         kind, _, rest = label.partition(":")
         base = rest.partition(":")[0]
         first = number == 1
@@ -220,7 +232,7 @@ class Stages:
             pages=site.pages_needed(len(ordered)),
             year=rest.partition(":")[2],
             years=tuple(self._years.get(f"{kind}:{base}", ())) if first else (),
-            gainers=self._gainers(label, rows) if first and kind == "tournament" else (),
+            gainers=self._gainers(label, self._members[label]) if first and kind == "tournament" else (),
             around=around,
         )
         yield from site.label_pages(self.site, self.view, page)
