@@ -114,8 +114,8 @@ class Packed:
 
     body: bytes
     events: int
-    rest: list[Event]
-    """Those that are no games told as columns."""
+    others: list[Event]
+    """Those that are about no game."""
 
     def __call__(self) -> Segment:
         """The segment itself."""
@@ -139,7 +139,7 @@ def read_packed(ctx: Context, pool: Pool, open_months: Container[str] = ()) -> t
         elif month in open_months:
             events.extend(segment.events(pool.system))
         else:
-            packed.append(Packed(body, len(segment), segment.rest))
+            packed.append(Packed(body, len(segment), [event for event in segment.rest if event.game is None]))
     return packed, events
 
 

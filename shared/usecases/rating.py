@@ -984,7 +984,7 @@ def _from_ledger(run: Run, old: _Old, events: Sequence[Event], current: Sequence
     told = [event for event in told if event.id not in out]
     run.cursor = replace(run.cursor, position=sum(month.events for month in packed) + len(told))
     old.kept_held, old.aliases = set(), {}
-    others = [event for month in packed for event in month.rest if event.game is None]
+    others = [event for month in packed for event in month.others]
     others += [event for event in told if event.game is None]
     _tell(run, old, sorted([*others, *(e for e in current if e.game is None)], key=lambda e: e.id))
     return story_of_segments(run.pool.system, run.pool.rules, packed, [*told, *current])
