@@ -1,9 +1,9 @@
 """The counts of one more game, and of a late one, checked against the emulator's own log of requests.
 
-The same requests go to the same handlers (API, rater, publisher) twice: over the table and buckets in memory, counted by
-the meters that ``onegame`` uses; and over the emulator, counted by what its log says that reached it. The log names the
-service, and of S3 the method; it does not name DynamoDB's operations, so these are compared in sum. The handlers run in
-this process and not in the emulator's, where warming up and the sweep would ask as well.
+The same requests go to the same handlers (API, rater, publisher) twice: over the table and buckets in memory, counted
+by the meters that ``onegame`` uses; and over the emulator, counted by what its log says that reached it. The log names
+the service, and of S3 the method; it does not name DynamoDB's operations, so these are compared in sum. The handlers
+run in this process and not in the emulator's, where warming up and the sweep would ask as well.
 """
 
 from __future__ import annotations
