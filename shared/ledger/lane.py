@@ -11,9 +11,9 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, pairwise, repeat
+from itertools import chain, compress, pairwise, repeat
 from operator import add, neg, sub
 from struct import pack
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,12 @@ _WON = float(1 << _BITS)
 """One won game, in a number that also counts the games in its lower half: whole, and below 2^53."""
 SETTLE_AT = (1 << _BITS) - 1_000_000
 """So many games may be counted before they are settled, at the latest."""
+LABEL_AT = 8_192
+"""So many games are rated before their labels are counted, if they are of one part and under the same rules."""
 _NEVER = -(2**62)
+
+
+_Table = defaultdict[str, complex]
 
 
 class Chunk:
@@ -159,14 +164,16 @@ class Lane:
         self._day_begins: list[int] = []
         """The days of the games that wait, ascending: an instant from which each is, and its ordinal."""
         self._days: list[int] = []
-        self._records: list[defaultdict[str, complex]] = []
+        self._unlabelled: list[Chunk] = []
+        """Games of the part whose labels are to be counted, and these labels' numbers."""
+        self._labels: list[int] = []
+        self._records: list[_Table] = []
         """By label, by player: gained, and as imaginary part games and won; not yet in the states. Two whole numbers
         below 2^53 in one object: half the time of two."""
-        self._scored: list[defaultdict[str, complex]] = []
+        self._scored: list[_Table] = []
         """... for, and as imaginary part against."""
-        self._records_drawn: defaultdict[tuple[int, str], int] = defaultdict(int)
-        self._beside: defaultdict[tuple[int, str], int] = defaultdict(int)
-        """By label and player."""
+        self._others: list[_Table] = []
+        """... what was counted beside, and as imaginary part drawn."""
         self._counted = 0
         """Games in these records."""
         self._label_ids: dict[tuple[Label, int], int] = {}
@@ -207,6 +214,7 @@ class Lane:
 
     def close(self) -> None:
         """Let go of the part that was told; what was counted stays."""
+        self._label()
         self.plain = self._latest = None
         self._prepared = (None, self._prepared[1])
 
@@ -257,7 +265,7 @@ class Lane:
             self.system.rate_plain(batch, self.rules[number].settings)
             chunk.pack(history)
             self._count(chunk, kinds, at, seats)
-        self._note_drawn(self._drawn, kinds, [map(self._ids.__getitem__, players) for players in seats])
+        self._note_drawn(kinds, seats)
         self._waiting += len(chunk)
         self._latest = chunk
         if self._few is not None:
@@ -265,7 +273,10 @@ class Lane:
             if plain.width * self._waiting > len(self._ids):
                 self._few = None
         if self.with_labels:
-            self._label(chunk, kinds, seats, runs)
+            self._unlabelled.append(chunk)
+            self._labels += self._labels_of(chunk, runs)
+            if len(self._labels) >= LABEL_AT:
+                self._label()
         self.next = last
         return chunk
 
@@ -274,6 +285,7 @@ class Lane:
         if self._prepared == (plain, number):
             return
         new = number != self._prepared[1]
+        self._label()
         if new:
             self._rated.clear()
         self._prepared = (plain, number)
@@ -366,14 +378,14 @@ class Lane:
                 ):
                     best[player], best_index[player], best_at[player] = rating, index, instant
 
-    def _note_drawn(self, drawn: defaultdict[Any, int], kinds: Sequence[int], keys: Iterable[Iterable[Any]]) -> None:
-        """Count the drawn games among these by player (or by label and player)."""
+    def _note_drawn(self, kinds: Sequence[int], seats: Sequence[Sequence[int]]) -> None:
+        """Count the drawn games among these by player."""
         if self._even.isdisjoint(kinds):
             return
         mask = list(map(self._even.__contains__, kinds))
-        for column in keys:
-            for key in compress(column, mask):
-                drawn[key] += 1
+        for players in seats:
+            for player in compress(players, mask):
+                self._drawn[self._ids[player]] += 1
 
     def _load(self, player: int) -> None:
         state = self.states.get(self._ids[player], self.fresh)
@@ -405,7 +417,7 @@ class Lane:
 
     def settle_where_many_wait(self) -> None:
         """Settle before more games have come together than can be counted."""
-        if max(self._waiting, self._counted) >= SETTLE_AT:
+        if max(self._waiting, self._counted + len(self._labels)) >= SETTLE_AT:
             self.flush()
 
     def settle_before(self, chunk: Chunk) -> None:
@@ -470,6 +482,7 @@ class Lane:
             self._label_names.append(label_names(*label, year))
             self._records.append(defaultdict(complex))
             self._scored.append(defaultdict(complex))
+            self._others.append(defaultdict(complex))
         return number
 
     def _labels_of(self, chunk: Chunk, runs: Sequence[tuple[int, int]]) -> list[int]:
@@ -485,36 +498,57 @@ class Lane:
             found += map(numbers.__getitem__, here)
         return found
 
-    def _label(
-        self, chunk: Chunk, kinds: Sequence[int], seats: Sequence[Sequence[int]], runs: Sequence[tuple[int, int]]
-    ) -> None:
-        """Add up what each player did and gained under each label."""
-        labels, half = self._labels_of(chunk, runs), len(seats) // 2
-        tallies = [(NO_TALLY, NO_TALLY) if r is None else r.tallies for r in self._results]
-        records, scored = list(map(self._records.__getitem__, labels)), map(self._scored.__getitem__, labels)
-        scored_in = list(scored) if any(both != (NO_TALLY, NO_TALLY) for both in tallies) else []
-        has_beside = any(tally.beside for both in tallies for tally in both)
-        columns = [list(map(self._ids.__getitem__, players)) for players in seats]
-        for seat, players in enumerate(columns):
-            side = seat // half
-            told = [complex(0, units[side]) for units in self._units]
-            more = map(add, map(told.__getitem__, kinds), chunk.gained(seat))
-            for record, player, gained in zip(records, players, more, strict=True):
-                record[player] += gained
-            if scored_in:
-                numbers = [complex(both[side].own, both[side].other) for both in tallies]
-                for record, player, tally in zip(scored_in, players, map(numbers.__getitem__, kinds), strict=True):
-                    record[player] += tally
-            if has_beside:
-                points = [both[side].beside for both in tallies]
-                for key, beside in zip(zip(labels, players, strict=True), map(points.__getitem__, kinds), strict=True):
-                    self._beside[key] += beside
-        self._note_drawn(self._records_drawn, kinds, [zip(labels, players, strict=True) for players in columns])
-        self._counted += len(chunk)
+    def _label(self) -> None:
+        """Add up what each player did and gained under each label: label by label, so that what is added to is small
+        and stays in the cache."""
+        chunks, labels, sids = self._unlabelled, self._labels, self._ids
+        if not chunks:
+            return
+        plain, first, last = chunks[0].plain, chunks[0].first, chunks[-1].last
+        kinds, seats = plain.kind[first:last], [column[first:last] for column in plain.seats]
+        sums = self._sums(chunks, kinds)
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        end = 0
+        for label, count in sorted(Counter(labels).items()):
+            games = order[end : end + count]
+            end += count
+            for tables, told in sums:
+                found: defaultdict[int, complex] = defaultdict(complex)
+                for players, more in zip(seats, told, strict=True):
+                    for player, by in zip(map(players.__getitem__, games), map(more.__getitem__, games), strict=True):
+                        found[player] += by
+                table = tables[label]
+                for player, by in found.items():
+                    table[sids[player]] += by
+        self._counted += last - first
+        self._unlabelled, self._labels = [], []
+
+    def _sums(self, chunks: Sequence[Chunk], kinds: Sequence[int]) -> list[tuple[list[_Table], list[list[complex]]]]:
+        """What is to be added, and to which tables: per seat a number per game."""
+        sides = [2 * seat // chunks[0].plain.width for seat in range(chunks[0].plain.width)]
+        counted = [[complex(0, units[side]) for units in self._units] for side in (0, 1)]
+        gained: list[list[complex]] = []
+        for seat, side in enumerate(sides):
+            if seat and chunks[0].alike and side == sides[seat - 1]:
+                gained.append(gained[-1])
+                continue
+            ratings = chain.from_iterable(chunk.gained(seat) for chunk in chunks)
+            gained.append(list(map(add, map(counted[side].__getitem__, kinds), ratings)))
+        found = [(self._records, gained)]
+        tallies = [(NO_TALLY, NO_TALLY) if result is None else result.tallies for result in self._results]
+        scored = [[complex(both[side].own, both[side].other) for both in tallies] for side in (0, 1)]
+        others = [
+            [complex(both[side].beside, kind in self._even) for kind, both in enumerate(tallies)] for side in (0, 1)
+        ]
+        for tables, numbers in ((self._scored, scored), (self._others, others)):
+            if any(number[kind] for number in numbers for kind in set(kinds)):
+                found.append((tables, [list(map(numbers[side].__getitem__, kinds)) for side in sides]))
+        return found
 
     def flush(self) -> None:
         """Bring the states up to the last game rated, with the records per label."""
         self.settle()
+        self._label()
         self._tell_labels()
 
     def result(self, chunk: Chunk, number: int) -> PlainResult:
@@ -526,8 +560,8 @@ class Lane:
     def _tell_labels(self) -> None:
         self._counted = 0
         states, known = self.states, set[str]()
-        for label, (names, records, scored) in enumerate(
-            zip(self._label_names, self._records, self._scored, strict=True)
+        for names, records, scored, others in zip(
+            self._label_names, self._records, self._scored, self._others, strict=True
         ):
             for player, told in records.items():
                 state = states[player]
@@ -536,17 +570,16 @@ class Lane:
                     state.labels = dict(state.labels)
                 labels = state.labels
                 games, won = _parts(told.imag)
-                drawn, gained = self._records_drawn.get((label, player), 0), int(told.real)
-                lost, tally = games - won - drawn, scored.get(player, 0j)
-                own, other, beside = int(tally.real), int(tally.imag), self._beside.get((label, player), 0)
+                gained, tally, more = int(told.real), scored.get(player, 0j), others.get(player, 0j)
+                own, other, beside, drawn = int(tally.real), int(tally.imag), int(more.real), int(more.imag)
+                lost = games - won - drawn
                 for name in names:
                     g, w, d, lo, f, a, ga, be = labels.get(name, NO_RECORD)
                     record = (g + games, w + won, d + drawn, lo + lost, f + own, a + other, ga + gained, be + beside)
                     labels[name] = record
             records.clear()
             scored.clear()
-        self._records_drawn.clear()
-        self._beside.clear()
+            others.clear()
 
 
 NO_RECORD = (0, 0, 0, 0, 0, 0, 0, 0)

@@ -210,7 +210,7 @@ def decode(data: bytes) -> Segment:
         SegmentError: they are damaged, cut off, or of another version.
     """
     start = len(_MAGIC)
-    body = data[start + 32 :]
+    body = memoryview(data)[start + 32 :]
     if data[:start] != _MAGIC or hashlib.sha256(body).digest() != data[start : start + 32]:
         raise SegmentError("not a whole segment")
     try:
@@ -252,23 +252,18 @@ def parts_of(
     rest: list[Event] = []
     spans: list[tuple[int, Source]] = []
     aside: Plain | None = None
-    edge, width = BEGINNING, 0
+    edge = BEGINNING
+    widths: set[int] = set()
     for source in sources:
-        segment = source()
-        rest.extend(segment.rest)
-        plain = segment.plain
-        if plain is None or not len(plain):
+        here, width, end, elsewhere = _looked_through(source, edge)
+        rest += here
+        if not width:
             continue
-        if width not in (0, plain.width):
+        widths.add(width)
+        if len(widths) > 1:
             raise SegmentError("segments of different pools")
-        width = plain.width
-        end = max(edge, _month_end(segment.latest))
-        here, beyond = _numbers(plain, edge, end)
-        for first, last in ((0, here), (beyond, len(plain))):
-            if first < last:
-                more = plain.cut(first, last).seated()
-                more.detail(partial(_details_of, source, first, last))
-                aside = more if aside is None else merged([aside, more])
+        for more in elsewhere:
+            aside = more if aside is None else merged([aside, more])
         spans.append((edge, source))
         edge = end
     again = {(e.game.club, e.game.game_id) for e in rest if e.game is not None} | told_again
@@ -285,6 +280,23 @@ def parts_of(
 
     ends = [begin for begin, _ in spans[1:]] + [_NEVER] * bool(spans)
     return [part(begin, end, source) for (begin, source), end in zip(spans, ends, strict=True)], rest
+
+
+def _looked_through(source: Source, edge: int) -> tuple[list[Event], int, int, list[Plain]]:
+    """What a first look at a segment tells: its other events, the width of its plain games (0: it has none), the end of
+    its month, and the games that were played before ``edge`` or after that end. Nothing else of it stays in memory."""
+    segment = source()
+    plain = segment.plain
+    if plain is None or not len(plain):
+        return segment.rest, 0, edge, []
+    end, elsewhere = max(edge, _month_end(segment.latest)), []
+    here, beyond = _numbers(plain, edge, end)
+    for first, last in ((0, here), (beyond, len(plain))):
+        if first < last:
+            more = plain.cut(first, last).seated()
+            more.detail(partial(_details_of, source, first, last))
+            elsewhere.append(more)
+    return segment.rest, plain.width, end, elsewhere
 
 
 def _details_of(source: Source, first: int, last: int) -> Details:

@@ -129,6 +129,7 @@ def test_bulk_equals_one_by_one(name: str, seed: int, rules: int, at_once: int) 
     plain, others = from_games(system, games, 2 if name == "bridier" else 4)
     patch = pytest.MonkeyPatch()
     patch.setattr(lane_module, "MOST_AT_ONCE", at_once)
+    patch.setattr(lane_module, "LABEL_AT", at_once * 3)
     patch.setattr(lane_module, "SETTLE_AT", at_once * 2)
     try:
         in_bulk = Fold(system, dated, zone)

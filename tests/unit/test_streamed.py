@@ -109,6 +109,7 @@ def test_month_by_month_equals_whole_and_one_by_one(name: str, seed: int, rules:
     expected = told(one_by_one, replay.story_of(system, dated, events), until)
     patch = pytest.MonkeyPatch()
     patch.setattr(lane_module, "MOST_AT_ONCE", at_once)
+    patch.setattr(lane_module, "LABEL_AT", at_once * 3)
     try:
         folds = [Fold(system, dated, zone) for _ in range(3)]
         found = told(folds[0], replay.story_of_segments(system, dated, sources, newer), until)
