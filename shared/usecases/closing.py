@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from shared.ledger import calendar, replay
+from shared.ledger.events import Event
 from shared.ledger.fold import Closed, Fold
+from shared.ledger.segments import Segment
 from shared.ratings.base import MICROSECONDS, PlayerState
 from shared.store import keys, ledger, pools
 from shared.store import rated as store
@@ -75,19 +78,31 @@ def states_at(ctx: Context, pool: Pool, closing: int) -> Mapping[str, PlayerStat
                 states = store.get_checkpoint(ctx.data, checkpoint.key)
                 if states is not None:
                     return states
-    return fold_until(pool, compact.read(ctx, pool).before(closing), closing)
+    return fold_until(pool, *compact.read_packed(ctx, pool), closing)
 
 
-def fold_until(pool: Pool, told: compact.Ledger, at: int) -> Mapping[str, PlayerState]:
-    """The states right after a closing by this ledger alone, under the rules it tells."""
-    others = list(told.others())
+def fold_until(
+    pool: Pool, months: Sequence[compact.Packed], events: Iterable[Event], at: int
+) -> Mapping[str, PlayerState]:
+    """The states right after a closing by what a ledger accepted before it, under the rules that this tells.
+
+    Args:
+        months: read when the fold reaches them: no more than a month or two are unpacked at a time.
+        events: of the months that are not among these.
+    """
+    told = [event for event in events if event.accepted_at < at]
+    others = [*(event for month in months for event in month.others if event.accepted_at < at), *told]
     rules = replay.rules_in(pool.system, others) if any(e.kind == "rules" for e in others) else pool.rules
     fold = Fold(pool.system, rules, pool.time_zone)
-    story = replay.story_of_segments(pool.system, rules, told.segments, told.events)
+    story = replay.story_of_segments(pool.system, rules, [partial(_before, month, at) for month in months], told)
     for what in fold.stream(story, closings_after=None, closed_until=at):
         if isinstance(what, Closed) and what.at == at:
             return dict(what.states)
     return {}
+
+
+def _before(month: compact.Packed, instant: int) -> Segment:
+    return month().before(instant)
 
 
 def is_frozen(pool: Pool, closing: int) -> bool:

@@ -87,14 +87,6 @@ class Ledger:
                 yield from zip(map(clubs.__getitem__, segment.plain.label), segment.plain.details.game_ids, strict=True)
         yield from ((event.game.club, event.game.game_id) for event in self.others() if event.game is not None)
 
-    def before(self, instant: int) -> Ledger:
-        """Only what was accepted before an instant."""
-        return Ledger(
-            self.pool,
-            [segment.before(instant) for segment in self.segments],
-            [event for event in self.events if event.accepted_at < instant],
-        )
-
 
 def read(ctx: Context, pool: Pool) -> Ledger:
     """The whole ledger: one object per closed month, items where there is no (whole) segment."""

@@ -111,10 +111,10 @@ def test_a_frozen_list_is_the_same_from_segments(system: str) -> None:
     ladder = three_months(system, seed=4)
     pool = ladder.pool()
     ends = [closing.closing_of(month, pool.time_zone) for month in ("2026-09", "2026-10")]
-    expected = [closing.fold_until(pool, compact.read(ladder.ctx, pool).before(end), end) for end in ends]
+    expected = [closing.fold_until(pool, *compact.read_packed(ladder.ctx, pool), end) for end in ends]
     compact.compact(ladder.ctx, pool)
     assert len(compact.read(ladder.ctx, pool).segments) >= 2
-    assert [closing.fold_until(pool, compact.read(ladder.ctx, pool).before(end), end) for end in ends] == expected
+    assert [closing.fold_until(pool, *compact.read_packed(ladder.ctx, pool), end) for end in ends] == expected
     assert all(expected)
 
 
