@@ -17,6 +17,8 @@ from functools import cache
 
 from shared.store import keys
 from shared.store.table import Table
+from shared.usecases import bootstrap
+from site_builder import parts
 from tests.bench import limits, pools
 from tests.bench.units import Meter, MeteredTable
 from tests.integration.ladder import Ladder, at
@@ -108,6 +110,9 @@ class Settings:
     publish_delay: int = 60
     uploads: int = 16
     """``UPLOADS_AT_ONCE``."""
+    helpers: int = bootstrap.HELPERS
+    publishers: int = 12
+    """``MaximumConcurrency`` of the publish queue: runs of the publisher at once, helpers among them."""
     inbox_shards: int = keys.SHARDS
     rated_shards: int = keys.RATED_SHARDS
     table_writes: float = limits.TABLE_WRITES
@@ -161,7 +166,7 @@ class _Pool:
     unpublished: deque[list[float]] = field(default_factory=deque)
     asked_at: int | None = None
     publishing: list[float] = field(default_factory=list)
-    """[objects left, rated since when] of a run."""
+    """[objects left, rated since when, runs that share it] of a publication."""
     taken: float = 0.0
     """Requests of the running minute."""
     late: float = 0.0
@@ -202,6 +207,11 @@ def uploads_a_second(settings: Settings) -> float:
     return 1 / (OBJECT_SECONDS + PUT_SECONDS * QUESTIONS / settings.uploads)
 
 
+def runs_of(objects: float, free: float, settings: Settings) -> float:
+    """How many runs share a publication: its own, and a helper for each thousand objects, as far as they may."""
+    return 1 + max(0, min(settings.helpers, free - 1, objects // parts.OBJECTS))
+
+
 def rated_a_second(cost: Costs, settings: Settings) -> dict[str, float]:
     """Games a second that each limit of one pool lets its rater rate."""
     return {
@@ -234,7 +244,8 @@ def simulate(stage: Stage, settings: Settings, cost: Costs) -> Outcome:
         ):
             break
         table = settings.table_writes
-        accepted_all = raters = publishers = puts = 0.0
+        accepted_all = raters = puts = 0.0
+        running = sum(pool.publishing[2] for pool in each if pool.publishing)
         for pool in each:
             _add(pool.clients, second, results / stage.pools)
         wanted = sum(number for pool in each for _, number in pool.clients)
@@ -260,8 +271,8 @@ def simulate(stage: Stage, settings: Settings, cost: Costs) -> Outcome:
             table -= 0 if replayed else rated * units[1]
             raters += 1 if pool.replaying else rated / speeds["one rater's time"]
             _add(pool.unpublished, second, rated)
-            written = _publish(pool, settings, stage.players, uploads, second, out)
-            publishers += written > 0
+            written, begun = _publish(pool, settings, stage.players, running, second, out)
+            running += begun
             puts = max(puts, written)
         a_pool = results / stage.pools
         if stage.late and a_pool:
@@ -271,7 +282,7 @@ def simulate(stage: Stage, settings: Settings, cost: Costs) -> Outcome:
         for name, most in speeds.items():
             peak(name, a_pool / most)
         peak("table's write units", results * sum(units) / settings.table_writes)
-        peak("functions at once", (accepted_all * SUBMIT_SECONDS + raters + publishers) / settings.concurrency)
+        peak("functions at once", (accepted_all * SUBMIT_SECONDS + raters + running) / settings.concurrency)
         peak("shards of the stream, records", results / shards / limits.STREAM_RECORDS)
         peak("shards of the stream, wake-ups", _wake_ups(results, stage.pools, shards, speeds, settings))
         peak("S3 PUTs below a prefix", puts / limits.S3_PUTS)
@@ -281,9 +292,9 @@ def simulate(stage: Stage, settings: Settings, cost: Costs) -> Outcome:
     minute = _most_in(stage.results, 60) / stage.pools
     peak("a pool's limit (PoolRequestsPerMinute)", minute / settings.per_pool)
     window = max(60, settings.publish_delay)
-    peak(
-        "publisher's time", objects_of(_most_in(stage.results, window) / stage.pools, stage.players) / uploads / window
-    )
+    objects = objects_of(_most_in(stage.results, window) / stage.pools, stage.players)
+    peak("publisher's time", objects / uploads / runs_of(objects, settings.publishers, settings) / window)
+    peak("publishers at once", objects * stage.pools / uploads / window / settings.publishers)
     return out
 
 
@@ -334,19 +345,25 @@ def _wake_ups(results: float, pools_: int, shards: int, speeds: dict[str, float]
     return work / settings.parallel
 
 
-def _publish(pool: _Pool, settings: Settings, players: int, uploads: float, second: int, out: Outcome) -> float:
-    """A second of a pool's publisher; how many objects it wrote."""
+def _publish(
+    pool: _Pool, settings: Settings, players: int, running: float, second: int, out: Outcome
+) -> tuple[float, float]:
+    """A second of a pool's publisher: how many objects it wrote, and how many runs began; ``running``: of all pools."""
+    begun = 0.0
     if pool.unpublished and pool.asked_at is None and not pool.publishing:
         pool.asked_at = second
-    if pool.asked_at is not None and second >= pool.asked_at + settings.publish_delay:
+    free = settings.publishers - running
+    if pool.asked_at is not None and second >= pool.asked_at + settings.publish_delay and free >= 1:
         pool.asked_at = None
         games, waited = _take(pool.unpublished, float("inf"), second)
-        pool.publishing = [objects_of(games, players), second - waited]
+        objects = objects_of(games, players)
+        begun = runs_of(objects, free, settings)
+        pool.publishing = [objects, second - waited, begun]
     if not pool.publishing:
-        return 0.0
-    written = min(uploads, pool.publishing[0])
+        return 0.0, 0.0
+    written = min(uploads_a_second(settings) * pool.publishing[2], pool.publishing[0])
     pool.publishing[0] -= written
     if pool.publishing[0] <= 1e-6:
         out.published_after = max(out.published_after, second + 1 - int(pool.publishing[1]))
         pool.publishing = []
-    return written
+    return written, begun

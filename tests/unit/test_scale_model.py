@@ -100,3 +100,11 @@ def test_every_answer_makes_its_limit_further_off() -> None:
     assert steps[0][3].first == "a pool's limit (PoolRequestsPerMinute)"
     assert all(share <= scale.CALM for share in steps[-1][3].shares.values())
     assert steps[-1][1].pools > 1, "one rater is the limit that no setting moves"
+
+
+def test_a_large_publication_is_shared_and_others_wait_for_their_turn() -> None:
+    assert [model.runs_of(objects, 12, CALM) for objects in (999, 1000, 3500, 50_000)] == [1, 2, 4, 9]
+    assert model.runs_of(50_000, 3, CALM) == 3
+    alone = simulate(Stage("one", [1.0] * 5, 1, 100), replace(CALM, publishers=1), COST)
+    both = simulate(Stage("two", [2.0] * 5, 2, 100), replace(CALM, publishers=1), COST)
+    assert (alone.published_after, both.published_after) == (61, 62)
