@@ -929,15 +929,17 @@ class Spades:
             return None
         k = _k(rules, 0)
         gain, twice = float(k * int(result.data[0]) // 2), 2.0 * k
-        low, high, near_low, near_high = -CERTAIN, CERTAIN, -NEAR_HALF, NEAR_HALF
+        near_low, near_high = -NEAR_HALF, NEAR_HALF
 
         def change(difference: float) -> float:
-            exponent = difference / BOTH_SCALES
-            if low < exponent < high:
-                product = twice / (1.0 + 10.0**exponent)
-                share: float = (product + _WHOLE) - _WHOLE
-                if near_low < product - share < near_high:
-                    return gain - share
+            try:
+                # Where one side is certain to win, the share is all or nothing here too.
+                product = twice / (1.0 + 10.0 ** (difference / BOTH_SCALES))
+            except OverflowError:
+                return gain
+            share: float = (product + _WHOLE) - _WHOLE
+            if near_low < product - share < near_high:
+                return gain - share
             return gain - _team_share(k, int(difference))
 
         return change

@@ -30,7 +30,7 @@ from tests.bench.table import Line, peak_mb
 PEERS = Path(".venvs/bench/bin/python")
 UNTIL = pools.BEGIN + 740 * 86_400_000_000
 ZONE = "Europe/Zurich"
-TURNS = 3
+TURNS = 5
 FULL = 1_000_000
 """The size that the budget names, measured whenever a section is not asked to be small: games; a hundredth: players."""
 TURNS_WITH_RECORDS = 2

@@ -15,7 +15,7 @@ from shared.ledger.fold import Closed, Fold, Rated, Reset, Start, Story
 from shared.ledger.order import to_instant
 from shared.ledger.plain import apart, from_games, merged, one_part, without
 from shared.ledger.rules import DatedRules
-from shared.ratings import rule_system
+from shared.ratings import rule_system, spades
 from shared.ratings.base import Game, PlayerState
 
 BEGIN = to_instant(dt.datetime(2025, 9, 20, tzinfo=dt.UTC))
@@ -151,6 +151,23 @@ def test_bulk_equals_one_by_one(name: str, seed: int, rules: int, at_once: int) 
     assert {sid: _state(state) for sid, state in in_bulk.states.items()} == whole
     assert {sid: _state(state) for sid, state in streamed.states.items()} == whole
     assert in_bulk.moments == streamed.moments == by_rows.moments
+
+
+@pytest.mark.parametrize("k", [25, 0.0001, 10_000])
+@pytest.mark.parametrize("scales", [0, 0.1, 1, 7, 20, 29.9, 30.1, 300, 400])
+def test_a_change_is_the_same_at_any_distance(k: float, scales: float) -> None:
+    """Also where 10 to the power of it is more than a float can hold."""
+    system = spades.Spades()
+    rules = system.settings_model.model_validate({"k": k})
+    units = round(k * spades.MILLION)
+    for sign in (1, -1):
+        apart_by = sign * round(scales * spades.BOTH_SCALES)
+        for outcome, halves in (("team1", 4), ("draw", 2), ("team2", 0)):
+            result = system.plain({"outcome": outcome}, rules)
+            assert result is not None
+            change = system.team_change(result, rules)
+            assert change is not None
+            assert change(float(apart_by)) == units * halves // 2 - spades._team_share(units, apart_by)
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
