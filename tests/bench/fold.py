@@ -33,7 +33,7 @@ ZONE = "Europe/Zurich"
 TURNS = 5
 FULL = 1_000_000
 """The size that the budget names, measured whenever a section is not asked to be small: games; a hundredth: players."""
-TURNS_WITH_RECORDS = 2
+TURNS_WITH_RECORDS = 3
 PEERS_GAMES = 40_000
 """The peers rate so many games, the first of the pool: their speed does not change with more."""
 
