@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace as replace_struct
@@ -27,7 +27,7 @@ from shared.store.bucket import etag
 from shared.store.pools import Pool
 from shared.store.rated import Cursor
 from shared.store.table import ConditionFailed, Update
-from shared.usecases import closing, published, rating, wake
+from shared.usecases import closing, compact, published, rating, wake
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
 from site_builder import assets, data, inventory, ledger_files, parts, site, views
@@ -176,6 +176,16 @@ def _pages_around(spots: Iterable[int], pages: int) -> list[int]:
     size = site.PAGE_SIZE
     found = {around // size + 1 for spot in spots for around in (spot - 1, spot, spot + 1) if around >= 0}
     return sorted(page for page in found if page <= pages)
+
+
+class _Month(NamedTuple):
+    """A month whose list is to be written."""
+
+    at: int
+    """Its closing."""
+    players: int
+    packed: bytes
+    """Their states: a list of 100,000 players for each of 24 months would not fit."""
 
 
 class _Publication:
@@ -333,21 +343,18 @@ class _Publication:
         Lists are written where a row differs; it takes one reading of the ledger, since a game that was never rated
         names its players too.
         """
-        told = rating.read_ledger(self.ctx, self.pool)
-        merges = [(event.player, event.value["into"]) for event in told if event.kind == "merge"]
+        told = compact.read(self.ctx, self.pool)
+        merges = [(event.player, event.value["into"]) for event in told.others() if event.kind == "merge"]
         same = set(dirty.renamed)
         while more := {away for away, into in merges if into in same} - same:
             same |= more
         found = set(same)
-        for event in told:
-            if event.game is not None:
-                mentioned = set(self.pool.system.mentioned(event.game.content))
-                if not same.isdisjoint(mentioned):
-                    dirty.games.add((event.game.club, event.game.game_id))
-                    found |= mentioned
-                    dirty.since = min(dirty.since, event.game.started_at)
-            elif event.kind in ("start", "rank-me") and event.player in same:
-                dirty.since = BEGINNING
+        for game in told.games_of(same):
+            dirty.games.add((game.club, game.game_id))
+            found |= set(self.pool.system.mentioned(game.content))
+            dirty.since = min(dirty.since, game.started_at)
+        if any(event.kind in ("start", "rank-me") and event.player in same for event in told.others()):
+            dirty.since = BEGINNING
         while more := {into for away, into in merges if away in found} - found:
             found |= more
         dirty.players |= found
@@ -367,11 +374,11 @@ class _Publication:
             were = {row.handle for row in old.rows}
             known = {note.month for note in old.months if note.kind == "frozen"}
         fresh |= set(inventory.player_keys(view, (row.handle for row in new.rows if row.handle not in were)))
-        for month, (at, states) in self.months.items():
+        for month, told in self.months.items():
             if month not in known:
                 frozen = closing.frozen_states(self.ctx, self.pool.id, month)
-                shown = frozen if frozen is not None and closing.is_frozen(self.pool, at) else states
-                fresh |= set(inventory.month_pages(view, month, len(shown)))
+                stands = frozen is not None and closing.is_frozen(self.pool, told.at)
+                fresh |= set(inventory.month_pages(view, month, len(frozen) if stands and frozen else told.players))
         return {key for key in fresh if key.endswith(".html") and "embed/" not in key}
 
     # -- the list ------------------------------------------------------------------------------------------------
@@ -431,8 +438,9 @@ class _Publication:
     # -- months --------------------------------------------------------------------------------------------------
     def _closings(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> None:
         """Lists of the months that changed, and from the last closings movement and sparklines."""
-        self.months: dict[str, tuple[int, dict[str, PlayerState]]] = {}
-        self.month_before: dict[str, dict[str, tuple[int | None, Rating]]] = {}
+        self.months: dict[str, _Month] = {}
+        self.before_months: dict[str, tuple[int | None, Rating]] = {}
+        """Place and rating of everybody at the closing before the first of them."""
         last = new.closed_until
         if last is None or not (fresh_month or dirty.since <= last):
             return
@@ -450,9 +458,9 @@ class _Publication:
         for closed in rating.closings_since(self.ctx, self.pool, begin):
             month = calendar.closed_month(closed.day)
             if closed.at >= since:
-                self.month_before[month] = latest
-                states = {sid: msgspec.structs.replace(state) for sid, state in closed.states.items()}
-                self.months[month] = (closed.at, states)
+                if not self.months:
+                    self.before_months = latest
+                self.months[month] = _Month(closed.at, len(closed.states), rated_store.pack_states(closed.states))
             latest = self._standing_at(closed.states, closed.at)
             if closed.at in recent:
                 for sid, (_, at_closing) in latest.items():
@@ -476,7 +484,7 @@ class _Publication:
             if month in self.months or not closing.is_frozen(self.pool, at):
                 continue
             if closing.frozen_states(self.ctx, self.pool.id, month):
-                self.months[month], self.month_before[month] = (at, {}), {}
+                self.months[month] = _Month(at, 0, rated_store.pack_states({}))
 
     def _last_list(
         self, last: int, latest: dict[str, tuple[int | None, Rating]]
@@ -514,8 +522,12 @@ class _Publication:
     def _month_pages(self, new: PublishedList) -> Iterator[views.Page]:
         notes = {note.month: note for note in new.months}
         every = sorted({*notes, *self.months})
+        latest = self.before_months
         for month in sorted(self.months):
-            at, states = self.months[month]
+            at, states = self.months[month].at, rated_store.unpack_states(self.months[month].packed)
+            before: Mapping[str, tuple[int | None, Rating]] = {}
+            if states:
+                before, latest = latest, self._standing_at(states, at)
             kind, revised = "reconstructed", None
             frozen = closing.frozen_states(self.ctx, self.pool.id, month) if closing.is_frozen(self.pool, at) else None
             if frozen is not None:
@@ -524,7 +536,7 @@ class _Publication:
                 revised = len(difference)
                 yield self._month_changes(month, difference)
                 states = frozen
-            rows, first = self._month_rows(states, self.month_before[month], at)
+            rows, first = self._month_rows(states, before, at)
             number = every.index(month)
             pages = site.pages_needed(len(rows))
             pageless = sorted(states.keys() - self.gather.listed)

@@ -422,13 +422,23 @@ def change_operation(change: Change, view: View, generation: int) -> Put:
 # -- checkpoints -------------------------------------------------------------------------------------------------
 def put_checkpoint(bucket: Bucket, key: str, states: Mapping[str, PlayerState]) -> None:
     """Keep the states of all players, compressed."""
-    bucket.put(key, zlib.compress(_encode(states), 6), "application/octet-stream")
+    bucket.put(key, pack_states(states, 6), "application/octet-stream")
 
 
 def get_checkpoint(bucket: Bucket, key: str) -> dict[str, PlayerState] | None:
     """The states of a checkpoint, or None when the object is gone."""
     body = bucket.get(key)
-    return None if body is None else _states.decode(zlib.decompress(body))
+    return None if body is None else unpack_states(body)
+
+
+def pack_states(states: Mapping[str, PlayerState], level: int = 1) -> bytes:
+    """The states of all players in a tenth of the room."""
+    return zlib.compress(_encode(states), level)
+
+
+def unpack_states(body: bytes) -> dict[str, PlayerState]:
+    """What ``pack_states`` packed."""
+    return _states.decode(zlib.decompress(body))
 
 
 def bump(cursor: Cursor, **changes: Any) -> Cursor:

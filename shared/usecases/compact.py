@@ -6,14 +6,14 @@ The items stay what counts: a segment that is lost or damaged costs time and not
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Set
 from dataclasses import dataclass, field
 
 from shared.ledger import calendar, segments
 from shared.ledger.events import Event
 from shared.ledger.order import utc_month
 from shared.ledger.segments import Segment, SegmentError
-from shared.ratings.base import MICROSECONDS
+from shared.ratings.base import MICROSECONDS, Game
 from shared.store import ledger
 from shared.store.pools import Pool
 from shared.usecases.context import Context
@@ -86,6 +86,15 @@ class Ledger:
                 clubs = [label[0] for label in segment.plain.labels]
                 yield from zip(map(clubs.__getitem__, segment.plain.label), segment.plain.details.game_ids, strict=True)
         yield from ((event.game.club, event.game.game_id) for event in self.others() if event.game is not None)
+
+    def games_of(self, players: Set[str]) -> Iterator[Game]:
+        """The games that name one of these players, as they were ever told."""
+        system = self.pool.system
+        for segment in self.segments:
+            yield from segment.with_both(system, players, players)
+        for event in self.others():
+            if event.game is not None and not players.isdisjoint(system.mentioned(event.game.content)):
+                yield event.game
 
 
 def read(ctx: Context, pool: Pool) -> Ledger:

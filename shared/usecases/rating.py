@@ -990,11 +990,6 @@ def _from_ledger(run: Run, old: _Old, events: Sequence[Event], current: Sequence
     return story_of_segments(run.pool.system, run.pool.rules, packed, [*told, *current])
 
 
-def read_ledger(ctx: Context, pool: Pool) -> list[Event]:
-    """All events of a pool's ledger, from the month in which it was opened to the present one."""
-    return list(compact.read(ctx, pool).every())
-
-
 def _tell(run: Run, old: _Old, events: Iterable[Event]) -> None:
     """Add events to the story."""
     for event in events:

@@ -9,7 +9,7 @@ import pytest
 from shared.ledger.order import utc_month
 from shared.problems import Problem
 from shared.store import keys
-from shared.usecases import closing, compact, merging, rating, rebuild
+from shared.usecases import closing, compact, merging, rebuild
 from tests.integration.histories import History
 from tests.integration.ladder import DAY, HOUR, Ladder, at, audit, spades
 
@@ -59,12 +59,12 @@ def months_read(ladder: Ladder, act: Callable[[], None]) -> list[str]:
 def test_a_rebuild_reads_segments_and_comes_to_the_same(system: str) -> None:
     ladder = three_months(system)
     pool = ladder.pool()
-    by_items = sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id)
+    by_items = sorted(compact.read(ladder.ctx, pool).every(), key=lambda e: e.id)
     before = ladder.cursor().hash
     written = compact.compact(ladder.ctx, pool)
     assert {"2026-09", "2026-10"} <= set(written)
     assert utc_month(ladder.now) not in written
-    assert sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id) == by_items
+    assert sorted(compact.read(ladder.ctx, pool).every(), key=lambda e: e.id) == by_items
     assert [m for m in ledger_reads(ladder) if m in written] == []
     assert ladder.cursor().hash == before
     audit(ladder)
@@ -89,7 +89,7 @@ def test_written_once_and_not_before_the_month_has_settled() -> None:
 def test_a_lost_or_damaged_segment_is_read_from_its_items(damage: str) -> None:
     ladder = three_months("spades")
     pool = ladder.pool()
-    before, by_items = ladder.cursor().hash, sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id)
+    before, by_items = ladder.cursor().hash, sorted(compact.read(ladder.ctx, pool).every(), key=lambda e: e.id)
     compact.compact(ladder.ctx, pool)
     name = compact.key("p", "2026-09")
     body = ladder.ctx.data.get(name)
@@ -98,7 +98,7 @@ def test_a_lost_or_damaged_segment_is_read_from_its_items(damage: str) -> None:
         ladder.ctx.data.delete([name])
     else:
         ladder.ctx.data.put(name, body[:-9], "application/octet-stream")
-    assert sorted(rating.read_ledger(ladder.ctx, pool), key=lambda e: e.id) == by_items
+    assert sorted(compact.read(ladder.ctx, pool).every(), key=lambda e: e.id) == by_items
     assert "2026-09" in ledger_reads(ladder)
     assert ladder.cursor().hash == before
     if damage == "lost":
