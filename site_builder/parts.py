@@ -54,6 +54,8 @@ class Plan(msgspec.Struct):
     month: str | None
     bare: bool
     """Nothing of the pool stood there when the run began: no object need be asked for."""
+    after_crash: bool
+    """A run before this one wrote pages and broke off."""
 
 
 class Result(msgspec.Struct):
@@ -101,15 +103,17 @@ def cut(tasks: Sequence[Task], objects_each: int) -> list[Sequence[Task]]:
     return [tasks[start : start + size] for start in range(0, len(tasks), size)]
 
 
-def build(stages: Stages, uploads: Uploads, stage: str, tasks: Sequence[Task]) -> list[GameRef]:
+def build(stages: Stages, uploads: Uploads, stage: str, tasks: Sequence[Task], *, after_crash: bool) -> list[GameRef]:
     """Build and send the pages of tasks; the games among them that do not exist.
+
+    Pages of lists say which publication they are of, so they cannot stand there already unless a run broke off.
 
     Raises:
         RuntimeError: something was not built that should have been, or the other way round.
     """
     begun, stages.missing = len(uploads.kept), []
     for page in stages.build(stage, tasks):
-        uploads.put(page)
+        uploads.put(page, changed=stage == "lists" and not after_crash)
     gone = dict.fromkeys(stages.missing)
     wanted = set(stages.keys(stage, [task for task in tasks if (*task,) not in gone]))
     if len(uploads.kept) - begun != len(wanted) or not wanted <= uploads.kept:
@@ -134,17 +138,20 @@ class Lead:
         missing, mine = [], set()
         while (taken := _take(self.ctx, self.pool, self.run, stage)) is not None:
             mine.add(taken.number)
-            missing += build(self.stages, self.uploads, stage, parts[taken.number])
+            missing += self._build(stage, parts[taken.number])
         self.uploads.all_sent()
         until = self.ctx.clock() + PART + MARGIN
         for number in sorted(set(range(len(parts))) - mine):
             result = self._wait(f"{stage}-{number}", until)
             if result is None:
-                missing += build(self.stages, self.uploads, stage, parts[number])
+                missing += self._build(stage, parts[number])
             else:
                 missing += self._accept(stage, parts[number], result)
         self.uploads.all_sent()
         return missing
+
+    def _build(self, stage: str, tasks: Sequence[Task]) -> list[GameRef]:
+        return build(self.stages, self.uploads, stage, tasks, after_crash=self.plan.after_crash)
 
     def _announce(self, stage: str, parts: Sequence[Sequence[Task]]) -> None:
         entries = {f"{stage}-{number}-tasks": _encode(part) for number, part in enumerate(parts)}
@@ -262,6 +269,7 @@ class _Helper:
         self.uploads = Uploads(ctx, self._still_ours)
         self.uploads.present = {} if plan.bare else None
         self._until = 0
+        self._after_crash = plan.after_crash
 
     def _still_ours(self) -> None:
         item = self.ctx.table.get(*keys.published(self.pool.id)) or {}
@@ -276,7 +284,7 @@ class _Helper:
             raise Overtaken(self.pool.id)
         before = (self.uploads.built, self.uploads.written, self.uploads.bytes)
         self.gather.loose, self.gather.played_in = {}, set()
-        missing = build(self.stages, self.uploads, stage, _tasks.decode(body))
+        missing = build(self.stages, self.uploads, stage, _tasks.decode(body), after_crash=self._after_crash)
         self.uploads.all_sent()
         built, written, size = self.uploads.built, self.uploads.written, self.uploads.bytes
         result = Result(

@@ -607,7 +607,8 @@ class _Publication:
         if new.closed_until is not None:
             month = calendar.closed_month(calendar.day_of(new.closed_until, self.pool.time_zone))
         stages = self.stages = Stages(self.ctx, self.pool, self.site, self.view, self.gather, new, month)
-        plan = parts.Plan(cursor, new, month, bare=old is None and not self.uploads.present)
+        bare = old is None and not self.uploads.present
+        plan = parts.Plan(cursor, new, month, bare, self.after_crash)
         self.lead = parts.Lead(self.ctx, self.run, stages, self.uploads, plan)
         languages = len(self.pool.languages or ("en",))
         if dirty.everything:
@@ -631,7 +632,9 @@ class _Publication:
         cut = parts.cut(tasks, objects_each)
         if self.lead is not None and self.ctx.helpers and len(cut) > ALONE:
             return self.lead.share(stage, cut)
-        missing = [ref for some in cut for ref in parts.build(self.stages, self.uploads, stage, some)]
+        missing = []
+        for some in cut:
+            missing += parts.build(self.stages, self.uploads, stage, some, after_crash=self.after_crash)
         self.uploads.all_sent()
         return missing
 
