@@ -109,11 +109,28 @@ def _standing(row: ListRow, variant: str, place: int | None) -> ListRow:
 
 
 def changes(old: Sequence[ListRow], new: Sequence[ListRow]) -> list[Change]:
-    """Rows that are not the same object any more, come, or gone."""
+    """Rows that say something else than before, come, or gone. Another place alone is none: a game gives one to
+    thousands who did not play."""
     before = {row.sid: row for row in old}
     found: list[Change] = []
     for row in new:
         was = before.pop(row.sid, None)
-        if was is not row:
-            found.append((was, row))
+        if was is row or (was is not None and _only_moved(was, row)):
+            continue
+        found.append((was, row))
     return [*found, *((was, None) for was in before.values())]
+
+
+def _only_moved(was: ListRow, row: ListRow) -> bool:
+    """Whether one row was made from the other by giving it a place."""
+    return (
+        was.state is row.state
+        and was.name is row.name
+        and was.handle is row.handle
+        and was.clubs is row.clubs
+        and was.spark is row.spark
+        and was.previous is row.previous
+        and was.variant == row.variant
+        and was.previous_place == row.previous_place
+        and was.month_place == row.month_place
+    )

@@ -11,6 +11,7 @@ anybody of this one may still write.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -139,6 +140,7 @@ class Lead:
         while (taken := _take(self.ctx, self.pool, self.run, stage)) is not None:
             mine.add(taken.number)
             missing += self._build(stage, parts[taken.number])
+            gc.collect()  # which is held off otherwise
         self.uploads.all_sent()
         until = self.ctx.clock() + PART + MARGIN
         for number in sorted(set(range(len(parts))) - mine):

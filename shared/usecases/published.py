@@ -90,7 +90,7 @@ def list_key(pool: str) -> str:
 
 def save(ctx: Context, pool: str, published: PublishedList) -> None:
     """Keep the list."""
-    body = zlib.compress(_encoder.encode(published), 3)
+    body = zlib.compress(_encoder.encode(published), 1)
     ctx.data.put(list_key(pool), body, "application/octet-stream")
 
 

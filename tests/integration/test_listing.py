@@ -83,11 +83,12 @@ def test_rows_that_say_the_same_are_the_same() -> None:
     assert [row.sid for row in now] == list("abcdfegh")
     assert [row.place for row in now] == list(range(1, 9))
     assert {row.sid for row in now if not any(row is one for one in last)} == {"e", "f"}
-    assert {row.sid for _, row in changes(last, now) if row is not None} == {"e", "f"}
+    assert [row.sid for _, row in changes(last, now) if row is not None] == ["f"], "the other only gave way"
 
 
 def test_changes_tell_who_came_and_went() -> None:
     one, two, three = (ListRow(sid, sid, sid, [], PlayerState(1)) for sid in "abc")
-    again = replace(two, place=2)
+    again = replace(two, name="B", place=2)
+    assert changes([one, two], [one, replace(two, place=2)]) == []
     assert changes([one, two], [again, three]) == [(two, again), (None, three), (one, None)]
     assert changes([one], [one]) == []
