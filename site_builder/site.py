@@ -491,8 +491,9 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
     def make(tongue: _Tongue) -> tuple[Markup, dict[str, Any]]:
         lines = tongue.lines
         rows = lines.rows(label.standings, label.around, name)
-        tallied = any(any(line.labels.get(name, ())[4:6]) for line in label.standings)
-        beside = any(any(line.labels.get(name, ())[7:]) for line in label.standings)
+        records = [record for line in label.standings if (record := line.labels.get(name)) and len(record) > 7]
+        tallied = any(record[4] or record[5] for record in records)
+        beside = any(record[7] for record in records)
         return lines.of_label(rows, name, tallied=tallied, points=beside), {
             "kind": label.kind,
             "name": label.name,

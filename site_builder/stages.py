@@ -6,7 +6,7 @@ another run can be told which to do (``parts``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -28,6 +28,8 @@ ASIDE = 6
 """Of the newest games, and of those being played, so many stand on the first page of the list: it is to stay small."""
 GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
 """Games shown with the list of one."""
+FEW = 8
+"""Labels looked for one after another sooner than all at once."""
 STAGES = ("games", "players", "labels", "lists")
 """In the order in which they go up: pages link backwards only."""
 
@@ -278,8 +280,10 @@ def numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | None
     return found
 
 
-def members_of(rows: Iterable[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
+def members_of(rows: Sequence[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
     """The rows of each of these clubs, groups, tournaments and years, in the order of the list."""
+    if len(labels) <= FEW:
+        return {label: [row for row in rows if label in row.state.labels] for label in labels}
     found: dict[str, list[ListRow]] = {label: [] for label in labels}
     for row in rows:
         for label in row.state.labels:
