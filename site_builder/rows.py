@@ -48,7 +48,8 @@ class Lines:
         """The rule system's template, for its further figures."""
         self._known = Remembered()
         gettext = self.words.gettext
-        self._provisional, self._inactive = f" <i>{gettext('provisional')}</i>", f" <i>{gettext('inactive')}</i>"
+        provisional, inactive = gettext("provisional"), gettext("inactive")  # not in an f-string: none looks there
+        self._provisional, self._inactive = f" <i>{provisional}</i>", f" <i>{inactive}</i>"
         self._new, self._up, self._down = gettext("new"), gettext("up %(places)s"), gettext("down %(places)s")
         self._former = gettext("a former player")
 
@@ -183,9 +184,10 @@ def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) 
     if pages < 2:
         return Markup("")
     gettext = words.gettext
-    out = [f'<nav class="pager" aria-label="{gettext("Pages")}"><ul>\n']
+    name, back, on = gettext("Pages"), gettext("Back"), gettext("On")
+    out = [f'<nav class="pager" aria-label="{name}"><ul>\n']
     if number > 1:
-        out.append(f'<li><a href="{escape(address(number - 1))}" rel="prev">{gettext("Back")}</a></li>')
+        out.append(f'<li><a href="{escape(address(number - 1))}" rel="prev">{back}</a></li>')
     shown = sorted({1, pages, *range(max(number - 2, 1), min(number + 2, pages) + 1)})
     for before, page in zip([0, *shown], shown, strict=False):
         if before and page - before > 1:
@@ -194,7 +196,7 @@ def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) 
         here = f'<b aria-current="page">{page}</b>'
         out.append(f"<li>{here if page == number else link}</li>\n")
     if number < pages:
-        out.append(f'<li><a href="{escape(address(number + 1))}" rel="next">{gettext("On")}</a></li>')
+        out.append(f'<li><a href="{escape(address(number + 1))}" rel="next">{on}</a></li>')
     return Markup("".join([*out, "</ul></nav>\n"]))  # noqa: S704 - addresses are escaped, the rest is ours
 
 

@@ -491,9 +491,9 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
     def make(tongue: _Tongue) -> tuple[Markup, dict[str, Any]]:
         lines = tongue.lines
         rows = lines.rows(label.standings, label.around, name)
-        records = [record for line in label.standings if (record := line.labels.get(name)) and len(record) > 7]
-        tallied = any(record[4] or record[5] for record in records)
-        beside = any(record[7] for record in records)
+        records = [line.labels.get(name, ()) for line in label.standings]
+        tallied = any(any(record[4:6]) for record in records)
+        beside = any(any(record[7:]) for record in records)
         return lines.of_label(rows, name, tallied=tallied, points=beside), {
             "kind": label.kind,
             "name": label.name,

@@ -16,6 +16,7 @@ from msgspec.structs import replace as replace_struct
 from shared.ratings import _registered, rule_system
 from site_builder import data, site, stages
 from site_builder.assets import asset_pages
+from site_builder.rows import pager
 from site_builder.views import (
     GameChange,
     GamePage,
@@ -31,6 +32,7 @@ from site_builder.views import (
     Standing,
     StatisticsPage,
 )
+from site_builder.words import words
 from tests.browser import site_fixture as fixture
 
 SITE = SiteView("https://ratings.example", "https://api.example")
@@ -388,3 +390,25 @@ def test_settings_are_named_whole_and_only_when_set() -> None:
     shown = re.search(r"<code>eligibility</code></th><td>(.*?)</td>", spades)
     assert shown is not None
     assert re.sub("<.*?>", "", shown.group(1)).startswith("registered no, ")
+
+
+@pytest.mark.parametrize(
+    ("language", "texts"),
+    [
+        ("en", ("Pages", "Back", "On")),
+        ("de", ("Seiten", "Zurück", "Weiter")),
+        ("fr", ("Pages", "Précédente", "Suivante")),
+        ("it", ("Pagine", "Indietro", "Avanti")),
+    ],
+)
+def test_a_pager_leads_on_and_back_in_every_language(language: str, texts: tuple[str, ...]) -> None:
+    name, back, on = texts
+    turn = pager(words(language), 5, 9, lambda page: f"/p/page/{page}/?a&b")
+    links = re.findall(r'<a href="([^"]*)"(?: rel="(\w+)")?>([^<]*)</a>', turn)
+    assert f'aria-label="{name}"' in turn
+    assert links[0] == ("/p/page/4/?a&amp;b", "prev", back)
+    assert links[-1] == ("/p/page/6/?a&amp;b", "next", on)
+    assert [text for _, rel, text in links if not rel] == ["1", "3", "4", "6", "7", "9"]
+    assert turn.count("…") == 2
+    assert '<b aria-current="page">5</b>' in turn
+    assert pager(words(language), 1, 1, str) == ""

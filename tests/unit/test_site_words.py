@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import re
 import unicodedata
@@ -161,3 +162,15 @@ def test_compiled_catalogues_are_in_step(language: str) -> None:
 
 def test_locale_data_is_in_step() -> None:
     assert (catalogue.LOCALES / "cldr.json").read_text("utf-8") == catalogue.cldr()
+
+
+def test_no_text_is_asked_for_where_extraction_does_not_look() -> None:
+    """Inside an f-string it would drop out of the catalogues, and with it the translation of a text that is shown."""
+    found = []
+    for file in sorted(catalogue.HERE.glob("*.py")):
+        for text in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(text, ast.JoinedStr):
+                calls = [node for node in ast.walk(text) if isinstance(node, ast.Call)]
+                names = [getattr(call.func, "id", getattr(call.func, "attr", "")) for call in calls]
+                found += [f"{file.name}:{text.lineno}" for name in names if name in ("_", "N_", "gettext", "ngettext")]
+    assert found == []
