@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from functions.publisher import app
+from local.inprocess import System
 from shared.ratings.base import MICROSECONDS
 from shared.store import keys, people
 from shared.store.bucket import Bucket
@@ -18,7 +20,7 @@ from site_builder import parts, publisher, site, uploads
 from site_builder.stages import STAGES
 from tests.integration.ladder import Ladder, spades
 from tests.integration.memory import Calls, Killed, MemoryBucket
-from tests.integration.test_publisher_random import differences, links, publish_everything, told, with_site
+from tests.integration.test_publisher_random import ORIGIN, differences, links, publish_everything, told, with_site
 
 PLAYERS = "abcdefghij"
 GAMES = ["ab-cd", "ef-gh", "ac-eg", "bd-fh", "ah-bg", "ij-ab", "ci-dj", "ek-ij", "ab-gh"]
@@ -35,8 +37,12 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ladder() -> Ladder:
-    """A pool with games of two months, one of which is void, one that is played and one that cannot be rated."""
-    made = Ladder.in_memory()
+    """A pool in memory."""
+    return filled(Ladder.in_memory())
+
+
+def filled(made: Ladder) -> Ladder:
+    """A pool with games of two months, one of which is void, and a player of a club without a page."""
     made.open_pool()
     made.register(*PLAYERS)
     made.ctx.table.transact(people.registration("k", "K", "zug", "sid-k"))  # a club without a page in this pool
@@ -340,3 +346,31 @@ def test_help_that_fails_is_not_tried_again(crew: Crew, fault: Exception, monkey
 )
 def test_what_a_message_asks_for(body: object, asked: tuple[str, int, str]) -> None:
     assert app._asked(message(body)["Records"][0]) == asked
+
+
+def test_runs_side_by_side_over_a_real_store(emulated_system: System) -> None:
+    """Four at a time, in threads, each with several uploads under way: the same site as one run makes."""
+    system, ladder = emulated_system, filled(Ladder.of(emulated_system))
+    site_bucket = Bucket(system.s3, system.names["SiteBucket"])
+    ladder.ctx = replace(ladder.ctx, site=site_bucket, site_origin=ORIGIN, uploads_at_once=4)
+
+    def publish() -> tuple[publisher.Published, dict[str, bytes]]:
+        ladder.ctx.data.delete([published.list_key("p")])
+        site_bucket.delete([key for key, _ in site_bucket.list("")])
+        done = publisher.publish(ladder.ctx, "p")
+        assert done is not None
+        return done, told({key: site_bucket.get(key) or b"" for key, _ in site_bucket.list("")})
+
+    _, alone = publish()
+    helpers: list[Future[uploads.Uploads | None]] = []
+    with ThreadPoolExecutor(3) as threads:
+
+        def ask(pool: str, run: int, stage: str) -> None:
+            helpers.append(threads.submit(parts.help_out, ladder.ctx, pool, run, stage))
+
+        ladder.ctx = replace(ladder.ctx, helpers=3, ask_for_help=ask)
+        done, shared = publish()
+    assert differences(shared, alone) == []
+    came = [helper.result() for helper in helpers]
+    assert done.helped > 0
+    assert sum(helper.written for helper in came if helper is not None) > 0
