@@ -11,7 +11,6 @@ anybody of this one may still write.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from shared.store.rated import Cursor
 from shared.store.table import ConditionFailed, Update
 from shared.usecases.context import Context
 from shared.usecases.published import PublishedList
-from site_builder import inventory, views
+from site_builder import garbage, inventory, views
 from site_builder.gather import GameRef, Gatherer
 from site_builder.stages import Stages, Task, pool_view
 from site_builder.uploads import Uploads
@@ -116,7 +115,7 @@ def build(stages: Stages, uploads: Uploads, stage: str, tasks: Sequence[Task], *
     for page in stages.build(stage, tasks):
         uploads.put(page, changed=stage == "lists" and not after_crash)
     gone = dict.fromkeys(stages.missing)
-    wanted = set(stages.keys(stage, [task for task in tasks if (*task,) not in gone]))
+    wanted = set(stages.keys(stage, [task for task in tasks if task not in gone]))
     if len(uploads.kept) - begun != len(wanted) or not wanted <= uploads.kept:
         raise RuntimeError(f"{stage}: {len(wanted)} pages were to be built, {len(uploads.kept) - begun} were")
     return list(gone)
@@ -139,20 +138,21 @@ class Lead:
         missing, mine = [], set()
         while (taken := _take(self.ctx, self.pool, self.run, stage)) is not None:
             mine.add(taken.number)
-            missing += self._build(stage, parts[taken.number])
-            gc.collect()  # which is held off otherwise
+            missing += self.build(stage, parts[taken.number])
+            garbage.sweep()
         self.uploads.all_sent()
         until = self.ctx.clock() + PART + MARGIN
         for number in sorted(set(range(len(parts))) - mine):
             result = self._wait(f"{stage}-{number}", until)
             if result is None:
-                missing += self._build(stage, parts[number])
+                missing += self.build(stage, parts[number])
             else:
                 missing += self._accept(stage, parts[number], result)
         self.uploads.all_sent()
         return missing
 
-    def _build(self, stage: str, tasks: Sequence[Task]) -> list[GameRef]:
+    def build(self, stage: str, tasks: Sequence[Task]) -> list[GameRef]:
+        """A part, by this run itself."""
         return build(self.stages, self.uploads, stage, tasks, after_crash=self.plan.after_crash)
 
     def _announce(self, stage: str, parts: Sequence[Sequence[Task]]) -> None:
@@ -192,7 +192,7 @@ class Lead:
 
     def _accept(self, stage: str, tasks: Sequence[Task], result: Result) -> list[GameRef]:
         gone = set(result.missing)
-        there = [task for task in tasks if (*task,) not in gone]
+        there = [task for task in tasks if task not in gone]
         self.uploads.kept |= set(self.stages.keys(stage, there))
         self.uploads.built += result.built
         self.uploads.written += result.written
@@ -245,13 +245,14 @@ def help_out(ctx: Context, pool_id: str, run: int, stage: str) -> Uploads | None
     body = ctx.data.get(_key(pool_id, run, "plan")) if taken is not None else None
     if taken is None or newest is None or body is None:
         return None
-    helper = _Helper(ctx, newest, run, _plan.decode(body))
-    try:
-        while taken is not None:
-            helper.do(stage, taken)
-            taken = _take(ctx, pool_id, run, stage)
-    finally:
-        helper.uploads.close()
+    with garbage.held_off():
+        helper = _Helper(ctx, newest, run, _plan.decode(body))
+        try:
+            while taken is not None:
+                helper.do(stage, taken)
+                taken = _take(ctx, pool_id, run, stage)
+        finally:
+            helper.uploads.close()
     return helper.uploads
 
 
@@ -297,6 +298,7 @@ class _Helper:
             self.gather.loose,
             sorted(self.gather.played_in),
         )
+        garbage.sweep()
         self._still_ours()
         key = _key(self.pool.id, self.run, f"{stage}-{taken.number}")
         self.ctx.data.put(key, _encode(result), "application/json")

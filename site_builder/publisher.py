@@ -7,10 +7,8 @@ all again; every object is compared with what is there before it is written.
 
 from __future__ import annotations
 
-import gc
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from operator import itemgetter
@@ -32,7 +30,7 @@ from shared.store.table import ConditionFailed, Update
 from shared.usecases import closing, compact, published, rating, wake
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
-from site_builder import assets, data, inventory, ledger_files, parts, site, views
+from site_builder import assets, data, garbage, inventory, ledger_files, parts, site, views
 from site_builder.collation import collation_key
 from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
 from site_builder.listing import Listing, changes
@@ -103,7 +101,7 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
     alone = False
     try:
         wake.answered(ctx, pool_id)
-        with _collector_held_off():
+        with garbage.held_off():
             done = publication.publish()
         alone = True
         return done
@@ -113,19 +111,6 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
         publication.uploads.close()
         if alone or not publication.has_helpers:  # one that breaks off must leave its helpers the time they have
             _end(ctx, pool_id, run)
-
-
-@contextmanager
-def _collector_held_off() -> Iterator[None]:
-    """While a list of 100,000 rows is read and made, the collector of garbage would look through all of it again and
-    again, and find nothing: a fifth of the time. It is called now and then where many pages are made (``_stage``)."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _begin(ctx: Context, pool: str) -> tuple[int, bool]:
@@ -625,34 +610,34 @@ class _Publication:
         stages = self.stages = Stages(self.ctx, self.pool, self.site, self.view, self.gather, new, month)
         bare = old is None and not self.uploads.present
         plan = parts.Plan(cursor, new, month, bare, self.after_crash)
-        self.lead = parts.Lead(self.ctx, self.run, stages, self.uploads, plan)
+        lead = self.lead = parts.Lead(self.ctx, self.run, stages, self.uploads, plan)
         languages = len(self.pool.languages or ("en",))
         if dirty.everything:
             dirty.games |= self.gather.every_game()
-        missing = self._stage("games", sorted(dirty.games), languages)
+        missing = self._stage(lead, "games", sorted(dirty.games), languages)
         dirty.games -= set(missing)
         for ref in missing:
             new.loose.pop(game_page_id(ref), None)
-        self._stage("players", self._players_to_write(new, dirty), languages + PLAYER_FILES)
+        self._stage(lead, "players", self._players_to_write(new, dirty), languages + PLAYER_FILES)
         self._send(self._month_pages(new))
-        self._stage("labels", self._labels_to_write(old, dirty), languages)
-        self._stage("lists", self._lists_to_write(old, dirty, fresh_month), languages + 1)
+        self._stage(lead, "labels", self._labels_to_write(old, dirty), languages)
+        self._stage(lead, "lists", self._lists_to_write(old, dirty, fresh_month), languages + 1)
         first = [self.gather.standing(row) for row, _ in stages.placed[MAIN][:10]]
         self._send(site.embed_pages(self.site, self.view, first))
         # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
         new.whole_at = new.published_at if self.whole else min(new.whole_at, new.published_at - 1)
         self._send(self._section_pages(new, old, dirty, cursor))
 
-    def _stage(self, stage: str, tasks: Sequence[Task], objects_each: int) -> list[GameRef]:
+    def _stage(self, lead: parts.Lead, stage: str, tasks: Sequence[Task], objects_each: int) -> list[GameRef]:
         """Everything of a stage, with help where there is much; the games that do not exist."""
-        cut = parts.cut(tasks, objects_each)
-        if self.lead is not None and self.ctx.helpers and len(cut) > ALONE:
-            return self.lead.share(stage, cut)
+        found = parts.cut(tasks, objects_each)
+        if self.ctx.helpers and len(found) > ALONE:
+            return lead.share(stage, found)
         missing = []
-        for some in cut:
-            missing += parts.build(self.stages, self.uploads, stage, some, after_crash=self.after_crash)
-            if len(cut) > ALONE:
-                gc.collect()
+        for number, part in enumerate(found):
+            if number:
+                garbage.sweep()
+            missing += lead.build(stage, part)
         self.uploads.all_sent()
         return missing
 

@@ -367,18 +367,14 @@ def _list_pages(
             whole = _list_form(tongue, template, where, {**context, "number": 1, "pages": pages}, rows, turn)
         else:
             known = (template, where(tongue.to, 1), pages, *sorted(context.items(), key=itemgetter(0)))
-            try:
-                form = tongue.forms.get(known)
-            except TypeError:  # something in it that cannot be compared: such a page is made for itself
-                whole = _list_form(tongue, template, where, {**context, "number": number, "pages": pages}, rows, turn)
-            else:
-                if form is None:
-                    if len(tongue.forms) >= MOST_FORMS:
-                        tongue.forms.clear()
-                    marked = {**context, "number": _FORM, "pages": pages}
-                    form = _list_form(tongue, template, where, marked, Markup(_ROWS), Markup(_PAGER))  # noqa: S704
-                    tongue.forms[known] = form
-                whole = form.replace(_NUMBER, str(number)).replace(_PAGER, turn).replace(_ROWS, rows)
+            form = tongue.forms.get(known)
+            if form is None:
+                if len(tongue.forms) >= MOST_FORMS:
+                    tongue.forms.clear()
+                marked = {**context, "number": _FORM, "pages": pages}
+                form = _list_form(tongue, template, where, marked, Markup(_ROWS), Markup(_PAGER))  # noqa: S704
+                tongue.forms[known] = form
+            whole = form.replace(_NUMBER, str(number)).replace(_PAGER, turn).replace(_ROWS, rows)
         yield Page(key(where(tongue.to, number)), HTML, whole.encode())
 
 

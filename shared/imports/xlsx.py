@@ -63,8 +63,8 @@ def read(data: bytes, wanted: str | None) -> Table:
         raise
     except (zipfile.BadZipFile, zlib.error, expat.ExpatError, python_calamine.CalamineError) as error:
         raise _broken() from error
-    # What zipfile raises for a compression it does not know is NotImplementedError, and RuntimeError for a password.
-    except (EOFError, KeyError, ValueError, IndexError, NotImplementedError, RuntimeError) as error:
+    # A RuntimeError is how zipfile says that a part has a compression that it does not know.
+    except (EOFError, KeyError, ValueError, IndexError, RuntimeError) as error:
         raise _broken() from error
 
 

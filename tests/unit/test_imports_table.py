@@ -1,6 +1,7 @@
 # ruff: noqa: DTZ001 - what a workbook holds has no zone
 import contextlib
 import io
+import struct
 import time
 import zipfile
 
@@ -251,6 +252,23 @@ def test_zip_bombs_and_entities(monkeypatch):
     with pytest.raises(ImportFileError) as other:
         read_table(with_part(far("B2"), SHEET, lambda xml: xml.replace(b"<worksheet", entity, 1)))
     assert other.value.code == "not-a-workbook"
+
+
+@pytest.mark.parametrize(
+    ("central", "local", "value", "code"),
+    [(10, 8, 99, "not-a-workbook"), (8, 6, 1, "encrypted")],
+    ids=["a compression that nobody knows", "a password on every part"],
+)
+def test_an_archive_whose_parts_cannot_be_unpacked(central, local, value, code):
+    data = bytearray(far("B2"))
+    for head, offset in ((b"PK\x01\x02", central), (b"PK\x03\x04", local)):
+        at = data.find(head)
+        while at >= 0:
+            struct.pack_into("<H", data, at + offset, value)
+            at = data.find(head, at + 4)
+    with pytest.raises(ImportFileError) as refused:
+        read_table(bytes(data))
+    assert refused.value.code == code
 
 
 def test_too_many_sheets(monkeypatch):
