@@ -61,27 +61,17 @@ def _load(name: str, run: Crowd, sent: list[tuple[str, float]], throttled: int) 
     """What it put on the keys. ``sent``: the hottest keys, and ``throttled`` refusals, while results came in."""
     table = run.table
     written, read = table.hottest_writes(), table.hottest_reads()
+
+    def writes(what: str, hottest: list[tuple[str, float]], note: str) -> Line:
+        units = hottest[0][1]
+        met = units <= limits.KEY_WRITES
+        note = f"{_hottest(hottest)}; {note}"
+        return Line(f"{name}: {what}", units, "units/s", "limit", limits.KEY_WRITES, "at most the limit", met, note)
+
+    waited = sum(table.throttled.values()) - throttled
     return [
-        Line(
-            f"{name}: write units a second, hottest key",
-            written[0][1],
-            "units/s",
-            "limit",
-            limits.KEY_WRITES,
-            "at most the limit",
-            written[0][1] <= limits.KEY_WRITES,
-            f"{_hottest(written)}; the rater waited {sum(table.throttled.values()) - throttled} times",
-        ),
-        Line(
-            f"{name}: ... of those that a submission writes",
-            sent[0][1],
-            "units/s",
-            "limit",
-            limits.KEY_WRITES,
-            "at most the limit",
-            sent[0][1] <= limits.KEY_WRITES,
-            f"{_hottest(sent)}; refused by the table {throttled} times",
-        ),
+        writes("write units a second, hottest key", written, f"the rater waited {waited} times"),
+        writes("... of those that a submission writes", sent, f"refused by the table {throttled} times"),
         Line(
             f"{name}: read units a second, hottest key",
             read[0][1],

@@ -160,6 +160,14 @@ SCENES: dict[str, tuple[Callable[[], Ladder], dict[str, int]]] = {
 }
 
 
+def dies_behind(ladder: Ladder, number: int) -> None:
+    """The rater dies right behind its n-th write."""
+    ladder.calls.after = Fuse(number, after=True)
+    with pytest.raises(Killed):
+        ladder.rate()
+    ladder.calls.after = None
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_the_next_wake_up_completes_it(name: str) -> None:
     scene, limits = SCENES[name]
@@ -411,9 +419,7 @@ def test_what_a_dead_replay_wrote_is_not_written_again(more: str) -> None:
         whole.rate()
         ladder = new_rules()
         first = _rows_written(ladder)
-        ladder.calls.after = Fuse(5, after=True)
-        with pytest.raises(Killed):
-            ladder.rate()
+        dies_behind(ladder, 5)
         claimed = ladder.cursor().claimed
         if more == "a result":
             ladder.submit(spades("new", "ab-cd", "2026-08-19 20:00"))
@@ -421,7 +427,6 @@ def test_what_a_dead_replay_wrote_is_not_written_again(more: str) -> None:
             ladder.submit(spades("new", "ab-cd", "2026-06-01 20:00"))
         elif more == "a month's end":
             ladder.now = at("2026-09-02 12:00")
-        ladder.calls.after = None
         second = _rows_written(ladder)
         ladder.rate()
         audit(ladder)
@@ -437,10 +442,7 @@ def test_what_a_dead_replay_wrote_is_not_written_again(more: str) -> None:
 def test_what_a_dead_replay_wrote_by_rules_that_changed_again_is_given_up() -> None:
     with small_steps(TRANSACTION_ITEMS=6, IN_PLACE=5):
         ladder = new_rules()
-        ladder.calls.after = Fuse(5, after=True)
-        with pytest.raises(Killed):
-            ladder.rate()
-        ladder.calls.after = None
+        dies_behind(ladder, 5)
         claimed = ladder.cursor().claimed
         ladder.open_pool(rules=[{"from": "2000-01-01"}, {"from": "2026-07-01", "k": 50}])
         ladder.rate()
@@ -635,10 +637,7 @@ def test_a_run_that_planned_while_the_other_came_back_to_life_leaves_it_alone() 
     """It was taken for dead; while the second run folds, it writes again. Then the second must not take over."""
     with small_steps(TRANSACTION_ITEMS=4, IN_PLACE=5):
         ladder = new_rules()
-        ladder.calls.after = Fuse(4, after=True)
-        with pytest.raises(Killed):
-            ladder.rate()
-        ladder.calls.after = None
+        dies_behind(ladder, 4)
         at_first = ladder.cursor().version
         beaten = 0
 

@@ -84,6 +84,20 @@ def test_one_more_game_writes_what_it_touches(ladder: Ladder, bucket: MemoryBuck
     assert written[-1] == "p/publication.json"
 
 
+def test_a_list_that_an_earlier_version_kept_is_gone_on_with(ladder: Ladder, bucket: MemoryBucket) -> None:
+    """It does not say who was best and what was played where: both are found out from all rows."""
+    kept = published.load(ladder.ctx, "p")
+    assert kept is not None
+    assert kept.best
+    assert kept.played
+    kept.best, kept.played = [], {}
+    published.save(ladder.ctx, "p", kept)
+    ladder.submit(spades("new", "ab-cd", "2026-11-19 20:00"))
+    ladder.rate()
+    publisher.publish(ladder.ctx, "p")
+    assert differences(_timeless(bucket.objects), _timeless(_whole(ladder, bucket))) == []
+
+
 def test_nothing_new_writes_nothing(ladder: Ladder, bucket: MemoryBucket) -> None:
     written = puts(bucket)
     assert publisher.publish(ladder.ctx, "p") is None
