@@ -46,7 +46,8 @@ class Lines:
         self.figures, self.words, self.to = figures, figures.words, to
         self.rules = rules
         """The rule system's template, for its further figures."""
-        self._known = Remembered()
+        self._names, self._figures, self._sparks = Remembered(), Remembered(), Remembered()
+        self._days, self._gains = Remembered(), Remembered()
         gettext = self.words.gettext
         provisional, inactive = gettext("provisional"), gettext("inactive")  # not in an f-string: none looks there
         self._provisional, self._inactive = f" <i>{provisional}</i>", f" <i>{inactive}</i>"
@@ -60,7 +61,7 @@ class Lines:
         label: str | None = None,
     ) -> list[Row]:
         """What lines print. ``label``: the club, group, tournament or year whose record they show."""
-        figures, known, mark = self.figures, self._known, self.words.decimal
+        figures, sparks, mark = self.figures, self._sparks, self.words.decimal
         found = []
         for line, rating in zip(standings, figures.printed(standings, around), strict=True):
             whole, _, fraction = rating.partition(mark)
@@ -80,7 +81,7 @@ class Lines:
                     line.previous is None,
                     f"{won}–{drawn}–{lost}",
                     "" if line.last_played is None else self._last(line.last_played),
-                    known.of(spark, lambda spark=spark: charts.sparkline(spark)) if spark else "",  # type: ignore[misc]
+                    sparks.of(spark, lambda spark=spark: charts.sparkline(spark)) if spark else "",  # type: ignore[misc]
                 )
             )
         return found
@@ -116,7 +117,7 @@ class Lines:
         """
         tournament = label.startswith("tournament:")
         aside = " w1" if tallied and tournament else ""
-        paired, known, out = self.figures.paired, self._known, []
+        paired, gains, out = self.figures.paired, self._gains, []
 
         def delta(gained: int) -> str:
             return self.figures.delta((0, 0), (gained, 0))
@@ -127,7 +128,7 @@ class Lines:
             second = f'<td class="r2 w1">{row.second}</td>' if paired else ""
             tally = f'<td class="n {"" if tournament else "w2"}">{own[4]}–{own[5]}</td>' if tallied else ""
             beside = f'<td class="n w1">{own[7]}</td>' if points and tournament else ""
-            gained = known.of(("gained", own[6]), partial(delta, own[6])) if len(own) > 6 else ""
+            gained = gains.of(own[6], partial(delta, own[6])) if len(own) > 6 else ""
             out.append(
                 f'{self._begin(line)}{_rating(row, aside)}{second}<td class="n{aside}">{own[0]}</td>'
                 f'<td class="n w1">{row.record}</td>{tally}{beside}<td class="n w2">{gained}</td></tr>\n'
@@ -148,7 +149,7 @@ class Lines:
     def _begin(self, line: Standing) -> str:
         """Place and name."""
         place = "–" if line.place is None else line.place
-        name = self._known.of((line.player, line.name, line.linked), lambda: self._named(line))
+        name = self._names.of((line.player, line.name, line.linked), lambda: self._named(line))
         tags = self._provisional if line.provisional else ""
         if line.inactive:
             tags += self._inactive
@@ -162,8 +163,8 @@ class Lines:
     def _figure(self, key: str, line: Standing) -> str:
         """A further figure as its rule system writes it. It follows from the player's figures and his tier."""
         band = self.figures.band_of(line.rating) if self.figures.pool.bands else None
-        known = ("figure", key, *line.figures.values(), None if band is None else band.lower)
-        return self._known.of(known, lambda: str(escape(self.rules.figure(key, line))))
+        known = (key, *line.figures.values(), None if band is None else band.lower)
+        return self._figures.of(known, lambda: str(escape(self.rules.figure(key, line))))
 
     def _moved(self, row: Row) -> str:
         """The cell that says how somebody moved."""
@@ -176,7 +177,7 @@ class Lines:
         return f'<td class="m{way}">{text % {"places": abs(row.moved)}} {gained}</td>'
 
     def _last(self, at: int) -> str:
-        return self._known.of(at, lambda: self.words.short_day(day_of(at, self.figures.pool.time_zone)))
+        return self._days.of(at, lambda: self.words.short_day(day_of(at, self.figures.pool.time_zone)))
 
 
 def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) -> Markup:
