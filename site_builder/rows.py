@@ -163,7 +163,7 @@ class Lines:
     def _figure(self, key: str, line: Standing) -> str:
         """A further figure as its rule system writes it. It follows from the player's figures and his tier."""
         band = self.figures.band_of(line.rating) if self.figures.pool.bands else None
-        known = (key, *line.figures.values(), None if band is None else band.lower)
+        known = (key, repr(line.figures), None if band is None else band.lower)  # a figure may be any JSON value
         return self._figures.of(known, lambda: str(escape(self.rules.figure(key, line))))
 
     def _moved(self, row: Row) -> str:

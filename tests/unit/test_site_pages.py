@@ -15,8 +15,10 @@ from msgspec.structs import replace as replace_struct
 
 from shared.ratings import _registered, rule_system
 from site_builder import data, site, stages
+from site_builder.addresses import Addresses
 from site_builder.assets import asset_pages
-from site_builder.rows import pager
+from site_builder.figures import Figures
+from site_builder.rows import Lines, pager
 from site_builder.views import (
     GameChange,
     GamePage,
@@ -412,3 +414,21 @@ def test_a_pager_leads_on_and_back_in_every_language(language: str, texts: tuple
     assert turn.count("…") == 2
     assert '<b aria-current="page">5</b>' in turn
     assert pager(words(language), 1, 1, str) == ""
+
+
+class Told:
+    """A rule system's template with a figure that is a list."""
+
+    list_figures = ({"key": "run"},)
+
+    def figure(self, _: str, line: Standing) -> str:
+        return "-".join(map(str, line.figures["run"]))
+
+
+def test_a_further_figure_may_be_any_value_and_is_each_players_own() -> None:
+    runs: list[list[Any]] = [[1, 2], [1, 2, 3], ["<b>"], [1, 2]]
+    figures, to = Figures(POOL, words("en")), Addresses(POOL, "en")
+    lines = Lines(figures, to, Told())
+    players = [Standing(n, f"p{n}", f"P{n}", 1500 * MILLION - n, figures={"run": run}) for n, run in enumerate(runs, 1)]
+    table = lines.of_list(lines.rows(players), "main", movement=False)
+    assert re.findall(r'<td class="w3">([^<]*)</td>', table) == ["1-2", "1-2-3", "&lt;b&gt;", "1-2"]
