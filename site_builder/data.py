@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 from xml.sax.saxutils import escape
@@ -23,6 +23,7 @@ CSV = "text/csv; charset=utf-8"
 XML = "application/xml; charset=utf-8"
 SITEMAP_LIMIT = 50_000
 
+Present = Callable[[int, int], Mapping[str, float | int]]
 _MARKED = re.compile(r"'*[=+\-@\t\r]")
 
 
@@ -39,23 +40,23 @@ def to_json(value: object) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def standing(pool: PoolView, line: Standing, record: Sequence[int] | None = None) -> dict[str, Any]:
-    """A line of a list as data."""
-    games, won, drawn, lost = (record or (line.games, line.won, line.drawn, line.lost))[:4]
+def standing(present: Present, line: Standing) -> dict[str, Any]:
+    """A line of a list as data. ``present``: the rule system's."""
     data: dict[str, Any] = {
         "place": line.place,
         "player": line.player,
         "name": line.name,
-        "rating": pool.rule_system.present(line.rating, line.index),
-        "record": {"games": games, "won": won, "drawn": drawn, "lost": lost},
+        "rating": present(line.rating, line.index),
+        "record": {"games": line.games, "won": line.won, "drawn": line.drawn, "lost": line.lost},
         "last_played": None if line.last_played is None else iso(line.last_played),
         **line.figures,
     }
     if line.previous is not None:
-        data["previous"] = {"place": line.previous_place, "rating": pool.rule_system.present(*line.previous)}
-    for flag in ("provisional", "inactive"):
-        if getattr(line, flag):
-            data[flag] = True
+        data["previous"] = {"place": line.previous_place, "rating": present(*line.previous)}
+    if line.provisional:
+        data["provisional"] = True
+    if line.inactive:
+        data["inactive"] = True
     return data
 
 
@@ -64,6 +65,8 @@ def standings_json(
 ) -> Page:
     """``/{pool}/standings.json``, and ``/{pool}/page/2/standings.json`` and so on; ``next`` links the following."""
     folder = pool.id if variant == "main" else f"{pool.id}/{variant}"
+
+    present = pool.rule_system.present
 
     def path(page: int) -> str:
         return f"{folder}/standings.json" if page == 1 else f"{folder}/page/{page}/standings.json"
@@ -79,7 +82,7 @@ def standings_json(
                 "results_up_to": None if pool.results_up_to is None else iso(pool.results_up_to),
                 "page": number,
                 "pages": pages,
-                "standings": [standing(pool, line) for line in standings],
+                "standings": [standing(present, line) for line in standings],
                 "next": f"/{path(number + 1)}" if number < pages else None,
             }
         ),
@@ -114,12 +117,13 @@ def standings_csv(pool: PoolView, standings: Iterable[Standing], path: str | Non
 def month_json(pool: PoolView, month: MonthPage) -> Page:
     """``/{pool}/lists/2026-11/standings.json``; all players in one file when ``month`` holds all."""
     folder = f"{pool.id}/lists/{month.month}"
+    present = pool.rule_system.present
     frozen = month.kind == "frozen"  # never changes again, while the month before it may still be corrected
     data: dict[str, Any] = {
         "pool": pool.id,
         "month": month.month,
         "kind": month.kind,
-        "standings": [standing(pool, replace(line, previous=None) if frozen else line) for line in month.standings],
+        "standings": [standing(present, replace(line, previous=None) if frozen else line) for line in month.standings],
     }
     return Page(f"{folder}/standings.json", JSON, to_json(data))
 

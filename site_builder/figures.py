@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 from shared.ratings.base import MILLION, Rating
@@ -30,15 +29,6 @@ class Row(NamedTuple):
     """``.4`` where neighbours would print alike, else empty."""
     second: str
     """The second number of a rating (an index); empty when there is none."""
-    moved: int
-    """Places up (positive) or down since the last closing."""
-    gained: str
-    """Rating since the last closing, with sign; empty when nothing changed."""
-    new: bool
-    """Was not in the list at the last closing."""
-    record: str
-    last: str
-    spark: str
 
 
 class Figures:
@@ -86,6 +76,11 @@ class Figures:
         """The change of the first number, with its sign; ``+12.4``."""
         if before is None:
             return ""
+        gained = after[0] - before[0]
+        if decimals == 1 and self.unit > 1 and abs(gained) < 1_000 * self.unit:  # as below, in a tenth of its time
+            whole, tenth = divmod((20 * abs(gained) + self.unit) // (2 * self.unit), 10)
+            sign = "±" if not whole and not tenth else MINUS if gained < 0 else "+"
+            return f"{sign}{whole}{self.words.decimal}{tenth}"
         return self.words.scaled(after[0] - before[0], self.unit, decimals if self.unit > 1 else 0, sign=True)
 
     def change(self, before: Rating | None, after: Rating, decimals: int = 1) -> str:
@@ -96,21 +91,41 @@ class Figures:
         moved = after[1] - before[1]
         return f"{text} / {'+' if moved > 0 else MINUS if moved < 0 else '±'}{abs(moved)}"
 
-    def printed(self, standings: Sequence[Standing], around: tuple[Standing | None, Standing | None]) -> list[str]:
-        """The ratings of a list; neighbours that print alike but differ get one decimal more."""
+    def printed(
+        self, standings: Sequence[Standing], around: tuple[Standing | None, Standing | None]
+    ) -> list[tuple[str, str]]:
+        """The ratings of a list, whole part and the rest with its mark (``.4``, or nothing). Neighbours that print
+        alike but differ get one decimal more."""
         before, after = around
-        line = [s.rating for s in (before, *standings, after) if s is not None]
-        shown = [self.first(rating) for rating in line]
-        alike = set()
-        if self.unit > 1:
-            for (one, two), (text, other) in zip(pairwise(line), pairwise(shown), strict=True):
+        line = [s.rating for s in standings]
+        if before is not None:
+            line.insert(0, before.rating)
+        if after is not None:
+            line.append(after.rating)
+        begin = 0 if before is None else 1
+        unit, mark = self.unit, self.words.decimal
+        plain = not self.decimals and min(line, default=0) >= 0
+        if plain:  # as ``first``, which every line of every list would call
+            shown = [str((2 * rating + unit) // (2 * unit)) for rating in line]
+        else:
+            shown = [self.first(rating) for rating in line]
+        alike = set[int]()
+        if unit > 1:
+            for one, two, text, other in zip(line, line[1:], shown, shown[1:], strict=False):
                 if text == other and one != two:
                     alike |= {one, two}
-        offset = 1 if before is not None else 0
-        return [
-            self.first(rating, self.decimals + 1) if rating in alike else text
-            for rating, text in zip(line, shown, strict=True)
-        ][offset : offset + len(standings)]
+        found = []
+        for rating, text in zip(line, shown, strict=True):
+            if plain and rating in alike:
+                whole, tenth = divmod((20 * rating + unit) // (2 * unit), 10)
+                found.append((str(whole), f"{mark}{tenth}"))
+            elif plain:
+                found.append((text, ""))
+            else:
+                more = self.first(rating, self.decimals + 1) if rating in alike else text
+                whole_, _, rest = more.partition(mark)
+                found.append((whole_, rest and mark + rest))
+        return found[begin : begin + len(standings)]
 
     def band_name(self, band: Band) -> str:
         """A tier's name in the language, else in the first there is."""

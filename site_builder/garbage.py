@@ -13,13 +13,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_off() -> Iterator[None]:
-    """Do not collect by itself meanwhile."""
+    """Do not collect by itself meanwhile. What is left then counts as old: it is not looked through at once."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.freeze()
+        gc.unfreeze()  # into the oldest generation
         if was_on:
             gc.enable()
 

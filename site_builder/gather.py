@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
@@ -74,7 +74,7 @@ class Gatherer:
         """Read in this run."""
         self.remembered: Mapping[str, ListRow] = {}
         """By id, the rows of the last list: whoever has not changed since is known from there."""
-        self.listed: set[str] = set()
+        self.listed: Set[str] = frozenset()
         """Players who have a page."""
         self.labels: set[str] = set()
         """Clubs, groups, tournaments and years that have one."""
@@ -406,7 +406,7 @@ class Gatherer:
             drawn=state.drawn,
             lost=state.lost,
             last_played=state.last_played,
-            figures=self.figures(state, settings),
+            figures=self.pool.system.figures(state, settings or self.pool.settings),
             previous_place=row.previous_place,
             previous=row.previous,
             inactive=row.variant == "inactive",

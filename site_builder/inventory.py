@@ -14,27 +14,15 @@ from operator import attrgetter
 from shared.usecases.published import MAIN, ListRow, PublishedList
 from site_builder import addresses, data, site
 from site_builder.addresses import Addresses, key
+from site_builder.placed import VARIANTS, established, mains
 from site_builder.views import Person, PoolView
 
-VARIANTS = (MAIN, "new", "inactive", "unlisted", "established")
-"""The list, and the lists apart. Then there is one for each figure that the rule system lists players by."""
 SECTIONS = ("lists", "changes", "rules", "calculator", "statistics", "ledger", "best")
 
 
 def variants_of(view: PoolView) -> tuple[str, ...]:
     """All lists that a pool can have."""
     return (*VARIANTS, *getattr(view.rule_system, "listed_by", ()))
-
-
-def of_variant(rows: Sequence[ListRow], variant: str) -> list[ListRow]:
-    """The rows of the list or of a list apart; the established, and those listed by a figure, are in the main list."""
-    if variant not in VARIANTS:
-        return [row for row in rows if row.variant == MAIN]
-    if variant != "established":
-        return [row for row in rows if row.variant == variant]
-    if not any(row.state.index for row in rows):
-        return []
-    return [row for row in rows if row.variant == MAIN and row.state.index == 100]
 
 
 def pages_of(view: PoolView, where: str) -> Iterator[str]:
@@ -80,12 +68,24 @@ class Counts:
     players: int
 
 
-def count(view: PoolView, rows: Sequence[ListRow]) -> Counts:
-    """Count a list."""
-    labels = Counter(chain.from_iterable(map(attrgetter("state.labels"), rows)))
-    variants = Counter(map(attrgetter("variant"), rows))
-    found = {variant: variants[variant if variant in VARIANTS else MAIN] for variant in variants_of(view)}
-    return Counts(found | {"established": len(of_variant(rows, "established"))}, labels, len(rows))
+def count(view: PoolView, rows: Sequence[ListRow], members: Mapping[str, int] | None = None) -> Counts:
+    """Count a list. ``members``: the players of every label, where they are known."""
+    labels = members or Counter(chain.from_iterable(map(attrgetter("state.labels"), rows)))
+    end = mains(rows)
+    apart = Counter(row.variant for row in rows[end:])
+    found = {variant: apart[variant] if variant in VARIANTS else end for variant in variants_of(view)}
+    return Counts(found | {MAIN: end, "established": sum(established(rows[:end]))}, labels, len(rows))
+
+
+def members_after(members: Mapping[str, int], moved: Iterable[tuple[ListRow | None, ListRow | None]]) -> dict[str, int]:
+    """The players of every label after changes: rows as they were and as they are."""
+    found = Counter(members)
+    for was, row in moved:
+        if was is not None:
+            found.subtract(was.state.labels.keys())
+        if row is not None:
+            found.update(row.state.labels.keys())
+    return {label: players for label, players in found.items() if players}
 
 
 def list_keys(view: PoolView, counts: Counts) -> Iterator[str]:
@@ -126,18 +126,20 @@ def whole_keys(view: PoolView, rows: Sequence[ListRow]) -> Iterator[str]:
         yield f"{view.id}/picture.png"
 
 
-def addresses_of(view: PoolView, published: PublishedList, counts: Counts) -> Iterator[str]:
-    """What a sitemap names: every page in every language but those of games, which players' pages lead to."""
-    keys = [*shared_keys(view, published, counts), *player_keys(view, (row.handle for row in published.rows))]
-    for found in sorted(keys):
+def addresses_of(view: PoolView, shared: Iterable[str], rows: Iterable[ListRow]) -> Iterator[str]:
+    """What a sitemap names: every page in every language but those of games, which players' pages lead to.
+
+    Args:
+        shared: what ``shared_keys`` gives.
+    """
+    for found in sorted([*shared, *player_keys(view, (row.handle for row in rows))]):
         if _is_named(found):
             yield "/" + found.removesuffix("index.html")
 
 
-def addresses_count(view: PoolView, published: PublishedList, counts: Counts) -> int:
+def addresses_count(view: PoolView, shared: Iterable[str], players: int) -> int:
     """How many those are."""
-    shared = sum(_is_named(found) for found in shared_keys(view, published, counts))
-    return shared + counts.players * len(view.languages or ("en",))
+    return sum(map(_is_named, shared)) + players * len(view.languages or ("en",))
 
 
 def _is_named(found: str) -> bool:
@@ -162,14 +164,19 @@ def section_keys(view: PoolView) -> Iterator[str]:
     yield from (f"{view.id}/{name}" for name in ("feed.xml", "ledger/index.json", "ledger/players.json"))
 
 
-def shared_keys(view: PoolView, published: PublishedList, counts: Counts) -> set[str]:
-    """Everything but the pages of players and games, the ledger's segments, and what holds the whole pool."""
-    return {
-        *list_keys(view, counts),
-        *label_keys(view, counts),
-        *month_keys(view, published),
-        *section_keys(view),
-    }
+def list_and_label_keys(view: PoolView, counts: Counts) -> Iterator[str]:
+    """The pages of all lists but those of months."""
+    yield from list_keys(view, counts)
+    yield from label_keys(view, counts)
+
+
+def shared_keys(view: PoolView, published: PublishedList, of_lists: Iterable[str]) -> set[str]:
+    """Everything but the pages of players and games, the ledger's segments, and what holds the whole pool.
+
+    Args:
+        of_lists: what ``list_and_label_keys`` gives.
+    """
+    return {*of_lists, *month_keys(view, published), *section_keys(view)}
 
 
 def player_keys(view: PoolView, handles: Iterable[str]) -> Iterator[str]:

@@ -7,8 +7,7 @@ than writing the pages whose rows moved.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Collection, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from shared.ratings.base import Settings
 from shared.store.pools import Pool
 from shared.usecases.published import MAIN, ListRow
 from site_builder.collation import collation_key
+from site_builder.placed import mains
 
 Change = tuple[ListRow | None, ListRow | None]
 """A row as it was and as it is; None: it was not there, or is not there any more."""
@@ -42,11 +42,14 @@ class Listing:
         apart = [sid for sid in order if variants[sid] != MAIN]
         return [_standing(rows[sid], variants[sid], places.get(sid)) for sid in (*main, *apart)]
 
-    def applied(self, last: Sequence[ListRow], touched: Collection[str], fresh: Mapping[str, ListRow]) -> list[ListRow]:
-        """The last list with new rows in place of some.
+    def applied(
+        self, last: Sequence[ListRow], touched: Collection[str], fresh: Mapping[str, ListRow]
+    ) -> tuple[list[ListRow], Mapping[str, ListRow | None]]:
+        """The last list with new rows in place of some; and those rows, None for who has left the list.
 
         Args:
-            last: as ``of_all`` or this gave it, by the same settings.
+            last: as ``of_all`` or this gave it, by the same settings. Its rows that only give way are given their new
+                places themselves: making thousands anew is slower, and so is telling afterwards who did change.
             touched: players whose rows are not what they were.
             fresh: their rows; who has none is not in the list any more.
         """
@@ -57,22 +60,30 @@ class Listing:
             late = [row for row in last if 0 < (row.state.last_result or 0) < due and row.variant in (MAIN, "new")]
             new |= {row.sid: row for row in late if row.sid not in gone}
             gone |= {row.sid for row in late}
-        everybody = {row.sid: row for row in last if row.sid not in gone} | new
-        variants = {sid: self._variant(row) for sid, row in new.items()}
-        stay = [row for row in last if row.sid not in gone]
-        mains = sum(map(MAIN.__eq__, map(attrgetter("variant"), stay)))
-        if not mains or self._is_new(stay[0]):
-            return self.of_all(everybody)  # nobody else is left: then the new stand in the main list
-        positions = [number for number, row in enumerate(last) if row.sid in gone and row.variant == MAIN]
-        main, apart = stay[:mains], stay[mains:]
+        left = [number for number, row in enumerate(last) if row.sid in gone]
+        mains_were = mains(last)
+        stay = [*last]
+        for number in reversed(left):
+            del stay[number]
+        staying = mains_were - sum(number < mains_were for number in left)
+        if not staying or self._is_new(stay[0]):
+            # Nobody else is left: then the new stand in the main list.
+            rows = self.of_all({row.sid: row for row in stay} | new)
+            return rows, dict.fromkeys(gone) | {row.sid: row for row in rows}
+        main, apart = stay[:staying], stay[staying:]
+        found: dict[str, ListRow | None] = dict.fromkeys(gone)
+        inserted = set()
         for sid, row in new.items():
-            insort(main if variants[sid] == MAIN else apart, replace(row, variant=variants[sid]), key=self._key)
-        inserted = {sid for sid, variant in variants.items() if variant == MAIN}
-        positions += [number for number, row in enumerate(main) if row.sid in inserted]
-        if positions:
-            same_length = len(main) == sum(map(MAIN.__eq__, map(attrgetter("variant"), last)))
-            self._place(main, min(positions), max(positions) if same_length else len(main))
-        return main + [_standing(row, row.variant, None) for row in apart]
+            variant = self._variant(row)
+            put = found[sid] = replace(row, variant=variant, place=row.place if variant == MAIN else None)
+            insort(main if variant == MAIN else apart, put, key=self._key)
+            if variant == MAIN:
+                inserted.add(sid)
+        moved = [number for number in left if number < mains_were]
+        moved += [number for number, row in enumerate(main) if row.sid in inserted]
+        if moved:
+            self._place(main, min(moved), max(moved) if len(main) == mains_were else len(main))
+        return main + apart, found
 
     def _place(self, main: list[ListRow], first: int, last: int) -> None:
         """Places from one number on: of all rows up to another, and on while places differ from what they were."""
@@ -84,9 +95,10 @@ class Listing:
             here = key(row.state)
             if here != previous:
                 previous, place = here, number + 1
-            if number > last and row.place == place:
+            if row.place != place:
+                row.place = place
+            elif number > last:
                 return
-            main[number] = _standing(row, MAIN, place)
 
     def _variant(self, row: ListRow) -> str:
         """In which list a player stands where there are others than new ones."""
@@ -108,17 +120,38 @@ def _standing(row: ListRow, variant: str, place: int | None) -> ListRow:
     return row if row.place == place and row.variant == variant else replace(row, variant=variant, place=place)
 
 
-def changes(old: Sequence[ListRow], new: Sequence[ListRow]) -> list[Change]:
+def changes(old: Mapping[str, ListRow], new: Mapping[str, ListRow], among: Iterable[str] | None = None) -> list[Change]:
     """Rows that say something else than before, come, or gone. Another place alone is none: a game gives one to
-    thousands who did not play."""
-    before = {row.sid: row for row in old}
+    thousands who did not play.
+
+    Args:
+        old: rows by player.
+        among: players beyond whom there is none; everybody when left out.
+    """
     found: list[Change] = []
-    for row in new:
-        was = before.pop(row.sid, None)
-        if was is row or (was is not None and _only_moved(was, row)):
-            continue
-        found.append((was, row))
-    return [*found, *((was, None) for was in before.values())]
+    for sid in among if among is not None else dict.fromkeys((*new, *old)):
+        was, row = old.get(sid), new.get(sid)
+        if was is not row and (was is None or row is None or not _only_moved(was, row)):
+            found.append((was, row))
+    return found
+
+
+def players_of(changed: Iterable[Change]) -> tuple[set[str], set[str]]:
+    """Who came into the list, and who has gone from it."""
+    came, gone = set[str](), set[str]()
+    for was, row in changed:
+        if was is None and row is not None:
+            came.add(row.sid)
+        if row is None and was is not None:
+            gone.add(was.sid)
+    return came, gone
+
+
+def handles_of(changed: Iterable[Change]) -> tuple[set[str], set[str]]:
+    """Handles that are in the list and were not, and the other way round."""
+    were = {was.handle for was, _ in changed if was is not None}
+    are = {row.handle for _, row in changed if row is not None}
+    return are - were, were - are
 
 
 def _only_moved(was: ListRow, row: ListRow) -> bool:

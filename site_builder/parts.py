@@ -25,7 +25,7 @@ from shared.store.rated import Cursor
 from shared.store.table import ConditionFailed, Update
 from shared.usecases.context import Context
 from shared.usecases.published import PublishedList
-from site_builder import garbage, inventory, views
+from site_builder import garbage, views
 from site_builder.gather import GameRef, Gatherer
 from site_builder.stages import Stages, Task, pool_view
 from site_builder.uploads import Uploads
@@ -265,10 +265,10 @@ class _Helper:
         self.view = pool_view(self.pool, plan.new, plan.cursor)
         self.gather = Gatherer(ctx, self.pool, plan.cursor)
         self.gather.remembered = {row.sid: row for row in plan.new.rows}
-        self.gather.listed = set(self.gather.remembered)
-        self.gather.labels = set(inventory.count(self.view, plan.new.rows).labels)
+        self.gather.listed = self.gather.remembered.keys()
+        self.gather.labels = set(plan.new.members)
         site = views.SiteView(ctx.site_origin, ctx.api_origin or ctx.site_origin)
-        self.stages = Stages(ctx, self.pool, site, self.view, self.gather, plan.new, plan.month)
+        self.stages = Stages(ctx, self.pool, site, self.view, self.gather, plan.new, self.gather.remembered, plan.month)
         self.uploads = Uploads(ctx, self._still_ours)
         self.uploads.present = {} if plan.bare else None
         self._until = 0

@@ -8,10 +8,10 @@ all again; every object is compared with what is there before it is written.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
-from operator import itemgetter
+from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,11 +33,12 @@ from shared.usecases.published import MAIN, ListRow, MonthNote, PublishedList
 from site_builder import assets, data, garbage, inventory, ledger_files, parts, site, views
 from site_builder.collation import collation_key
 from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
-from site_builder.listing import Listing, changes
+from site_builder.listing import Change, Listing, changes, handles_of, players_of
 from site_builder.parts import LEASE as LEASE
 from site_builder.parts import Overtaken as Overtaken
 from site_builder.parts import renew
-from site_builder.stages import Placed, Stages, Task, members_of, pool_view
+from site_builder.placed import VARIANTS, Placed, as_listed, changed_pages, mains, of_labels, pages_of
+from site_builder.stages import Stages, Task, pool_view
 from site_builder.uploads import CACHE_PAGES, Uploads
 from site_builder.words import languages
 
@@ -56,6 +57,7 @@ ALONE = 3
 """Parts that are sooner done than others have come to help."""
 LARGE = 20_000
 """Objects from which a whole publication no longer holds every row of the pool at once."""
+_last_played = attrgetter("state.last_played")
 CACHE_ASSETS = "public, max-age=31536000, immutable"
 
 
@@ -96,13 +98,18 @@ def publish(ctx: Context, pool_id: str) -> Published | None:
     pool = pools.load(ctx.table, pool_id)
     if pool is None:
         return None
+    with garbage.held_off():  # until all that the run has made is dropped
+        return _publish(ctx, pool)
+
+
+def _publish(ctx: Context, pool: Pool) -> Published | None:
+    pool_id = pool.id
     run, after_crash = _begin(ctx, pool_id)
     publication = _Publication(ctx, pool, run, after_crash=after_crash)
     alone = False
     try:
         wake.answered(ctx, pool_id)
-        with garbage.held_off():
-            done = publication.publish()
+        done = publication.publish()
         alone = True
         return done
     except rated_store.StaleView:
@@ -150,35 +157,6 @@ def _refresh(ctx: Context, pool: Pool, cursor: Cursor, states: dict[str, PlayerS
             states.pop(sid, None)
 
 
-def changed_slices(
-    old: Sequence[Placed], new: Sequence[Placed], shown: Callable[[ListRow], object] | None = None
-) -> list[int]:
-    """Numbers (from 1) of the pages whose rows differ, or whose number of pages does.
-
-    Args:
-        shown: what the list shows of a row; all of it when left out.
-    """
-    pages = site.pages_needed(len(new))
-    if pages != site.pages_needed(len(old)):
-        return list(range(1, pages + 1))
-    spots = []
-    for number, (one, two) in enumerate(zip_longest(old, new)):
-        if one is not None and two is not None and one[1] == two[1]:
-            same = one[0] is two[0] or (one[0] == two[0] if shown is None else shown(one[0]) == shown(two[0]))
-            if same:
-                continue
-        spots.append(number)
-    return _pages_around(spots, pages)
-
-
-def _pages_around(spots: Iterable[int], pages: int) -> list[int]:
-    """The pages of rows (numbered from 0), and those next to them: a rating is printed with a decimal when its
-    neighbour's prints alike, also on the other page."""
-    size = site.PAGE_SIZE
-    found = {around // size + 1 for spot in spots for around in (spot - 1, spot, spot + 1) if around >= 0}
-    return sorted(page for page in found if page <= pages)
-
-
 class _Month(NamedTuple):
     """A month whose list is to be written."""
 
@@ -203,6 +181,11 @@ class _Publication:
         self.lead: parts.Lead | None = None
         self.ledger_left = False
         """The pool moved while its ledger was read: what is published of it stays."""
+        self.known: Mapping[str, ListRow] = {}
+        """The rows of the last list by player."""
+        self.by_sid: dict[str, ListRow] = {}
+        """The rows of this list by player."""
+        self.changes: list[Change] = []
 
     @property
     def has_helpers(self) -> bool:
@@ -217,7 +200,8 @@ class _Publication:
         newest = pool
         pool = self.pool = pools.as_rated(ctx.table, newest, cursor.rules_version)
         dirty = self._outbox()
-        old = published.load(ctx, pool.id)
+        kept = published.take(ctx, pool.id)
+        old = kept.published if kept is not None else None
         if old is None or old.rules_version != pool.version:
             dirty.everything = True
         if dirty.renamed and not dirty.everything:
@@ -232,14 +216,17 @@ class _Publication:
         frozen = _frozen_since(ctx, pool, old)
         dirty.since = min(dirty.since, frozen)
         idle = not (dirty.entries or dirty.everything or fresh_month or overdue or frozen < END)
-        if idle and old is not None and old.position == cursor.position:
+        if idle and kept is not None and kept.published.position == cursor.position:
+            published.hold(ctx, pool.id, kept)
             return None
         states, cursor = self._states(cursor, dirty)
         if pools.as_rated(ctx.table, newest, cursor.rules_version).version != pool.version:
             raise Overtaken(pool.id)  # new rules have come to count meanwhile
         self.gather = Gatherer(ctx, pool, cursor)
+        # A row that only gives way gets its new place itself; so the old ones are taken down before.
+        self.was = as_listed(old.rows) if old is not None else Placed()
         rows = self._rows(states, old, dirty, now)
-        self.gather.listed = {row.sid for row in rows}
+        self.gather.listed = self.by_sid.keys()
         if dirty.everything:
             self.uploads.present = self._stored()
             if not self._is_large(cursor):
@@ -249,7 +236,7 @@ class _Publication:
             published_at=now,
             position=cursor.position,
             state_hash=cursor.hash,
-            results_up_to=max((r.state.last_played for r in rows if r.state.last_played is not None), default=None),
+            results_up_to=max((at for at in map(_last_played, rows) if at is not None), default=None),
             closed_until=cursor.closed_until,
             rules_version=pool.version,
             rows=rows,
@@ -260,8 +247,7 @@ class _Publication:
             played=dict(old.played) if old is not None else {},
         )
         self.view = pool_view(pool, new, cursor)
-        self.counts = inventory.count(self.view, rows)
-        self.counts_were = inventory.count(self.view, old.rows if old is not None else [])
+        self._count(new, old, dirty)
         self.gather.labels = set(self.counts.labels)
         self.gather.loose = new.loose
         # A run that broke off may have written other players' pages too, of a month's list that is gone again.
@@ -269,14 +255,18 @@ class _Publication:
         self.every_player |= self.after_crash and dirty.since <= (cursor.closed_until or BEGINNING)
         whole = self._expand(old, dirty) or whole
         self._closings(new, old, dirty, fresh_month)
-        self.changes = changes(old.rows if old is not None else [], new.rows)
+        if new.rows is not rows:
+            self.by_sid = {row.sid: row for row in new.rows}
+            self.changes = changes(self.known, self.by_sid)
         dirty.players |= {row.sid for was, row in self.changes if was and row and _shows(was) != _shows(row)}
         self.result.publication, self.result.position = new.publication, new.position
-        self._write_stubs(new, old)
+        self._write_stubs(old)
         self.whole = whole
         self._write(new, old, dirty, cursor, fresh_month)
         self._check(new, old, dirty)
-        self._finish(new, old, dirty)
+        self._finish(new, old)
+        published.save(ctx, pool.id, new, kept)
+        self._done(new, dirty)
         uploads = self.uploads
         self.result.built, self.result.written, self.result.bytes = uploads.built, uploads.written, uploads.bytes
         self.result.helped = self.lead.helped if self.lead is not None else 0
@@ -287,6 +277,18 @@ class _Publication:
         languages = len(self.pool.languages or ("en",))
         objects = cursor.players * (languages + PLAYER_FILES) + cursor.games * languages
         return self.ctx.helpers > 0 and objects > LARGE
+
+    def _count(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
+        """Count the lists, this and the last. Who is in which club, group, tournament and year follows from the
+        changes, but where everything is made anew."""
+        counts_were = inventory.count(self.view, self.was.rows, old.members if old is not None else None)
+        members: Mapping[str, int] | None = None
+        if not dirty.everything:
+            members = inventory.members_after(counts_were.labels, self.changes)
+        self.counts = inventory.count(self.view, new.rows, members)
+        # Where the counts are the same, so are the keys that follow from them.
+        self.counts_were = self.counts if self.counts == counts_were else counts_were
+        new.members = dict(self.counts.labels)
 
     def _stored(self) -> dict[str, str]:
         """Every object of the pool, also those of languages that it has no more."""
@@ -300,8 +302,8 @@ class _Publication:
         """Pages that change because somebody they name got a page or lost it. True: the whole-pool files do too."""
         if old is None or dirty.everything:
             return True
-        were, are = {row.sid for row in old.rows}, self.gather.listed
-        switched = (were ^ are) | (self.counts_were.labels.keys() ^ self.counts.labels.keys())
+        came, gone = players_of(self.changes)
+        switched = came | gone | (self.counts_were.labels.keys() ^ self.counts.labels.keys())
         for page, names in old.loose.items():
             if self.after_crash or not switched.isdisjoint(names):
                 kind, _, rest = page.partition("#")
@@ -310,19 +312,15 @@ class _Publication:
                 else:
                     club, _, game = rest.partition("#")
                     dirty.games.add((club, game))
-        if were - are or self.after_crash:
+        if gone or self.after_crash:
             dirty.since = BEGINNING
         for note in old.months:
-            if not are.isdisjoint(note.pageless):
+            if not self.gather.listed.isdisjoint(note.pageless):
                 dirty.since = min(dirty.since, closing.closing_of(note.month, self.pool.time_zone))
         # What is told on the page of corrections has a page, also while it waits to be rated.
         recent = old.published_at - SLACK
         dirty.games |= {(n.club, n.game_id) for n in self.gather.notes() if n.club and n.game_id and n.at > recent}
-        return (
-            self.after_crash
-            or bool(were - are)
-            or not self._list_keys(self.counts_were) <= self._list_keys(self.counts)
-        )
+        return self.after_crash or bool(gone) or not self._list_keys(self.counts_were) <= self._list_keys(self.counts)
 
     def _outbox(self) -> _Dirty:
         dirty = _Dirty()
@@ -361,20 +359,34 @@ class _Publication:
         dirty.players |= found
         dirty.everything = len(found) + len(dirty.games) > RENAMED
 
-    def _list_keys(self, counts: inventory.Counts) -> set[str]:
-        return {*inventory.list_keys(self.view, counts), *inventory.label_keys(self.view, counts)}
+    def _list_keys(self, counts: inventory.Counts) -> frozenset[str]:
+        """The pages of lists and labels of this publication or the last, which mostly has the same."""
+        if counts is not self.counts:
+            return self._list_keys_were
+        return self._list_keys_now
 
-    def _new_pages(self, new: PublishedList, old: PublishedList | None) -> set[str]:
+    @cached_property
+    def _list_keys_now(self) -> frozenset[str]:
+        return frozenset(inventory.list_and_label_keys(self.view, self.counts))
+
+    @cached_property
+    def _list_keys_were(self) -> frozenset[str]:
+        return frozenset(inventory.list_and_label_keys(self.view, self.counts_were))
+
+    def _shared_keys(self, published: PublishedList, counts: inventory.Counts) -> set[str]:
+        """All that a publication has but pages of players and games, the ledger's segments, and whole-pool files."""
+        return inventory.shared_keys(self.view, published, self._list_keys(counts))
+
+    def _new_pages(self, old: PublishedList | None) -> set[str]:
         """Pages that are not there yet and that others will link to."""
-        view, fresh = self.view, self._list_keys(self.counts)
-        were, known = set[str](), set[str]()
+        view, fresh = self.view, set(self._list_keys(self.counts))
+        known = set[str]()
         if old is None:
             fresh |= set(inventory.section_keys(view))
         else:
             fresh -= self._list_keys(self.counts_were)
-            were = {row.handle for row in old.rows}
             known = {note.month for note in old.months if note.kind == "frozen"}
-        fresh |= set(inventory.player_keys(view, (row.handle for row in new.rows if row.handle not in were)))
+        fresh |= set(inventory.player_keys(view, handles_of(self.changes)[0]))
         for month, told in self.months.items():
             if month not in known:
                 frozen = closing.frozen_states(self.ctx, self.pool.id, month)
@@ -411,10 +423,10 @@ class _Publication:
     ) -> list[ListRow]:
         """The rows of the new list, in its order and with places, previous ones still of the old list.
 
-        A row that says the same as before is the same object, so that the many that did are told apart at no cost:
-        rows are never changed, only replaced.
+        A row that says the same as before is the same object, so that the many that did are told apart at no cost.
         """
-        known = {row.sid: row for row in old.rows} if old is not None else {}
+        known: dict[str, ListRow] = {row.sid: row for row in self.was.rows}
+        self.known = known
         touched = states.keys() if dirty.everything else dirty.players
         self.gather.read_anew(touched)
         if not dirty.everything:
@@ -426,15 +438,23 @@ class _Publication:
                 if was is not None:
                     rows[sid] = replace_struct(was, state=states[sid])
                 continue
-            named = (person.handle, person.name, list(person.clubs))
+            named = (person.handle, person.name, tuple(person.clubs))
             if was is None:
                 rows[sid] = ListRow(sid, *named, states[sid])
             else:
                 rows[sid] = replace_struct(was, handle=named[0], name=named[1], clubs=named[2], state=states[sid])
         listing = Listing(self.pool, now)
         if dirty.everything or old is None:
-            return listing.of_all(rows)
-        return listing.applied(old.rows, touched, rows)
+            listed = listing.of_all(rows)
+            self.by_sid = {row.sid: row for row in listed}
+            self.changes = changes(known, self.by_sid)
+            return listed
+        listed, put = listing.applied(old.rows, touched, rows)
+        self.by_sid = {**known, **{sid: row for sid, row in put.items() if row is not None}}
+        for sid in (sid for sid, row in put.items() if row is None):
+            self.by_sid.pop(sid, None)
+        self.changes = changes(known, self.by_sid, put)
+        return listed
 
     # -- months --------------------------------------------------------------------------------------------------
     def _closings(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> None:
@@ -475,7 +495,7 @@ class _Publication:
             previous_place, previous = latest.get(row.sid, (None, None))
             month_place = shown[row.sid][0] or 0 if row.sid in shown else None
             moved = {"previous_place": previous_place, "previous": previous, "month_place": month_place}
-            rows.append(replace_struct(row, spark=sparks[row.sid], **moved))
+            rows.append(replace_struct(row, spark=tuple(sparks[row.sid]), **moved))
         new.rows = rows
 
     def _months_without_results(self, since: int, last: int) -> None:
@@ -576,10 +596,10 @@ class _Publication:
         variants = self._variants(states, order, at, settings)
         places = lists.places(self.pool.system, states, [sid for sid in order if variants[sid] == MAIN])
         rows = []
-        for sid in sorted(order, key=lambda sid: inventory.VARIANTS.index(variants[sid])):
+        for sid in sorted(order, key=lambda sid: VARIANTS.index(variants[sid])):
             name, handle = named.get(sid, ("", sid))
             place, was = before.get(sid, (None, None))
-            line = ListRow(sid, handle, name, [], states[sid], variants[sid], places.get(sid), place, was)
+            line = ListRow(sid, handle, name, (), states[sid], variants[sid], places.get(sid), place, was)
             rows.append(self.gather.standing(line, settings))
         return rows, next((sid for sid in order if sid in places), "")
 
@@ -607,7 +627,7 @@ class _Publication:
         month = new.months[-1].month if new.months else None
         if new.closed_until is not None:
             month = calendar.closed_month(calendar.day_of(new.closed_until, self.pool.time_zone))
-        stages = self.stages = Stages(self.ctx, self.pool, self.site, self.view, self.gather, new, month)
+        stages = self.stages = Stages(self.ctx, self.pool, self.site, self.view, self.gather, new, self.by_sid, month)
         bare = old is None and not self.uploads.present
         plan = parts.Plan(cursor, new, month, bare, self.after_crash)
         lead = self.lead = parts.Lead(self.ctx, self.run, stages, self.uploads, plan)
@@ -620,9 +640,9 @@ class _Publication:
             new.loose.pop(game_page_id(ref), None)
         self._stage(lead, "players", self._players_to_write(new, dirty), languages + PLAYER_FILES)
         self._send(self._month_pages(new))
-        self._stage(lead, "labels", self._labels_to_write(old, dirty), languages)
-        self._stage(lead, "lists", self._lists_to_write(old, dirty, fresh_month), languages + 1)
-        first = [self.gather.standing(row) for row, _ in stages.placed[MAIN][:10]]
+        self._stage(lead, "labels", self._labels_to_write(dirty), languages)
+        self._stage(lead, "lists", self._lists_to_write(dirty, fresh_month=fresh_month), languages + 1)
+        first = [self.gather.standing(row) for row in stages.placed(MAIN).rows[:10]]
         self._send(site.embed_pages(self.site, self.view, first))
         # Behind this publication where it leaves the whole-pool files out, also when both fall on one tick.
         new.whole_at = new.published_at if self.whole else min(new.whole_at, new.published_at - 1)
@@ -647,45 +667,44 @@ class _Publication:
         self.uploads.all_sent()
 
     def _players_to_write(self, new: PublishedList, dirty: _Dirty) -> list[Task]:
-        by_sid = self.stages.by_sid
-        for sid in dirty.players - by_sid.keys():
+        by_sid = self.by_sid
+        for sid in (sid for sid in dirty.players if sid not in by_sid):
             new.loose.pop(player_page_id(sid), None)
-        return [(sid,) for sid in sorted(by_sid if self.every_player else dirty.players & by_sid.keys())]
+        return [(sid,) for sid in sorted(by_sid if self.every_player else filter(by_sid.__contains__, dirty.players))]
 
-    def _lists_to_write(self, old: PublishedList | None, dirty: _Dirty, fresh_month: bool) -> list[Task]:
+    def _lists_to_write(self, dirty: _Dirty, *, fresh_month: bool) -> list[Task]:
         """Pages of the list, and of the lists apart, whose rows differ."""
-        now, before = self.stages.placed, old.rows if old is not None else []
         # Tabs and the day of the last closing stand on every page.
         tabs = [variant for variant, players in self.counts_were.lists.items() if variant != MAIN and players]
         every = dirty.everything or self.after_crash or fresh_month or self.stages.variants != tabs
         found: list[Task] = []
         for variant in (MAIN, *self.stages.variants):
-            pages = site.pages_needed(len(now[variant]))
-            if not every and variant in inventory.VARIANTS:
-                numbers = changed_slices(self.stages.placed_in(before, variant), now[variant])
+            now = self.stages.placed(variant)
+            pages = site.pages_needed(len(now.rows))
+            if not every and variant in VARIANTS:
+                numbers = changed_pages(self.stages.placed_in(self.was, variant), now)
             elif not every:
-                numbers = self._changed_by_figure(variant, before)
+                numbers = self._changed_by_figure(variant)
             if every or variant == MAIN:
                 numbers = list(range(1, pages + 1)) if every else sorted({1, *numbers})
             found += [(variant, str(number)) for number in numbers]
         return found
 
-    def _changed_by_figure(self, figure: str, before: Sequence[ListRow]) -> list[int]:
+    def _changed_by_figure(self, figure: str) -> list[int]:
         """Numbers of the pages of a figure's list whose rows differ. Where no figure changed, neither did the order."""
-        now = self.stages.placed[figure]
+        now = self.stages.placed(figure)
         told = {row.sid for was, row in self.changes if was and row and _but_place(was) != _but_place(row)}
         if all(
             was and row and self._in_figure(was, figure) == self._in_figure(row, figure) for was, row in self.changes
         ):
-            spots = [number for number, (row, _) in enumerate(now) if row.sid in told]
-            return _pages_around(spots, site.pages_needed(len(now)))
-        return changed_slices(self.stages.placed_in(before, figure), now, _but_place)
+            return pages_of((number for number, row in enumerate(now.rows) if row.sid in told), len(now.rows))
+        return changed_pages(self.stages.placed_in(self.was, figure), now, _but_place)
 
     def _in_figure(self, row: ListRow, figure: str) -> object:
         """What decides where a row stands in a figure's list."""
         return (row.handle, row.variant == MAIN, self.gather.figures(row.state).get(figure))
 
-    def _labels_to_write(self, old: PublishedList | None, dirty: _Dirty) -> list[Task]:
+    def _labels_to_write(self, dirty: _Dirty) -> list[Task]:
         """Pages of the lists of clubs, groups, tournaments and years in which a row or a game differs."""
         every = dirty.everything or self.after_crash
         touched = self.gather.played_in & self.gather.labels
@@ -698,18 +717,18 @@ class _Publication:
         # A year more, or one less, is a tab on the pages of all the others.
         new_years = {n.rpartition(":")[0] for n in self.counts.labels.keys() ^ self.counts_were.labels.keys()}
         touched |= {n for n in self.counts.labels if n.count(":") == 2 and n.rpartition(":")[0] in new_years}
-        members, members_were = (
-            self.stages.members_of(touched),
-            members_of(old.rows if old is not None else (), touched),
-        )
+        members = self.stages.members_of(touched)
+        members_were = of_labels(self.was, () if every else touched)
         found: list[Task] = []
         for label in sorted(touched):
-            if not members[label]:
+            if not members[label].rows:
                 continue
             placed = self.stages.ordered(label)
-            was_placed = () if every else self.stages.label_order(label, members_were[label])
-            pages = site.pages_needed(len(placed))
-            numbers = range(1, pages + 1) if every else sorted({1, *changed_slices(was_placed, placed, _in_label)})
+            if every:
+                numbers = list(range(1, site.pages_needed(len(placed.rows)) + 1))
+            else:
+                were = self.stages.label_order(label, members_were[label])
+                numbers = sorted({1, *changed_pages(were, placed, _in_label)})
             found += [(label, str(number)) for number in numbers]
         return found
 
@@ -737,7 +756,9 @@ class _Publication:
         ratings = [row.state.rating for row in new.rows]
         if self.view.pictures:
             yield site.picture_page(self.view, ratings)
-        yield from data.pool_sitemaps(self.site, self.pool.id, inventory.addresses_of(self.view, new, self.counts))
+        yield from data.pool_sitemaps(
+            self.site, self.pool.id, inventory.addresses_of(self.view, self._shared_keys(new, self.counts), new.rows)
+        )
         if dirty.everything or cursor.games <= STATISTICS_GAMES:
             told = self.gather.statistics(self.gather.every_row(), ratings)
             yield from site.statistics_pages(self.site, self.view, told)
@@ -765,7 +786,7 @@ class _Publication:
         known = old is not None and len(among) == min(site.PAGE_SIZE, len(old.rows))
         if known and not any(slipped(was, row) for was, row in self.changes if was is not None and was.sid in among):
             among |= {row.sid for _, row in self.changes if row is not None}
-            by_sid = self.stages.by_sid
+            by_sid = self.by_sid
             rows = [by_sid[sid] for sid in among if sid in by_sid]
         found = [(rank, row) for row in rows if (rank := entry(row)) is not None]
         first = [row for _, row in heapq.nsmallest(site.PAGE_SIZE, found, key=itemgetter(0))]
@@ -803,9 +824,9 @@ class _Publication:
         yield from site.index_pages(self.site, self.view, views.IndexPage(months, tuple(entries)))
 
     # -- writing -------------------------------------------------------------------------------------------------
-    def _write_stubs(self, new: PublishedList, old: PublishedList | None) -> None:
+    def _write_stubs(self, old: PublishedList | None) -> None:
         """Pages link to each other in circles, so new ones are there first and have their content afterwards."""
-        for path in sorted(self._new_pages(new, old)):
+        for path in sorted(self._new_pages(old)):
             if self.uploads.etag(path) is None:
                 self.uploads.send(site.stub_page(self.site, self.view, path))
         if old is None:
@@ -817,7 +838,7 @@ class _Publication:
 
     def _check(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
         """Refuse to finish when a page that should be there was not built, or one was built that should not be."""
-        needed = inventory.shared_keys(self.view, new, self.counts)
+        needed = self._shared_keys(new, self.counts)
         if self.whole:
             needed |= set(inventory.whole_keys(self.view, new.rows))
         games = set(inventory.game_keys(self.view, dirty.games))
@@ -827,11 +848,9 @@ class _Publication:
                 needed = {key for key in needed if "/ledger/" not in key}
             missing, more = needed - self.uploads.kept, self.uploads.kept - needed
         else:
-            were = inventory.shared_keys(self.view, old, self.counts_were) if old is not None else set[str]()
+            were = self._shared_keys(old, self.counts_were) if old is not None else set[str]()
             missing = (needed - were - self.uploads.kept) | (games - self.uploads.kept)
-            known = {row.handle for row in old.rows} if old is not None else set[str]()
-            fresh = {row.handle for row in new.rows} - known
-            missing |= set(inventory.player_keys(self.view, fresh)) - self.uploads.kept
+            missing |= set(inventory.player_keys(self.view, handles_of(self.changes)[0])) - self.uploads.kept
             more = self.uploads.kept - needed - games
             more = {key for key in more if "/players/" not in key}
         more = {key for key in more if not key.startswith((f"{self.pool.id}/ledger/", f"{self.pool.id}/sitemap"))}
@@ -841,18 +860,22 @@ class _Publication:
                 f"{sorted(missing)[:5]} {sorted(more)[:5]}"
             )
 
-    def _finish(self, new: PublishedList, old: PublishedList | None, dirty: _Dirty) -> None:
-        """Home page, then ``publication.json``, then what is gone goes, then the list and the outbox."""
+    def _finish(self, new: PublishedList, old: PublishedList | None) -> None:
+        """Home page, then ``publication.json``, then what is gone goes."""
         ctx, pool = self.ctx, self.pool
         renew(ctx, pool.id, self.run)
         new.pages = self.uploads.built
-        sitemaps = data.sitemaps_needed(inventory.addresses_count(self.view, new, self.counts))
+        named = inventory.addresses_count(self.view, self._shared_keys(new, self.counts), len(new.rows))
+        sitemaps = data.sitemaps_needed(named)
         save_summary(ctx, pool, new, self.view, sitemaps)
         for page in site_pages(ctx, self.site):
             self._put_shared(page)
         self._send([data.publication_json(self.view, new.pages)])
         self._remove(new, old)
-        published.save(ctx, pool.id, new)
+
+    def _done(self, new: PublishedList, dirty: _Dirty) -> None:
+        """The list is kept: so is the run's number, and what was to be done is struck off."""
+        ctx, pool = self.ctx, self.pool
         ctx.table.write(
             Update(
                 keys.published(pool.id),
@@ -890,11 +913,8 @@ class _Publication:
             }
             gone.discard(f"{self.pool.id}/publication.json")
         elif old is not None:
-            handles = {row.handle for row in new.rows}
-            left = (row.handle for row in old.rows if row.handle not in handles)
-            gone = set(inventory.player_keys(self.view, left))
-            needed = inventory.shared_keys(self.view, new, self.counts)
-            gone |= inventory.shared_keys(self.view, old, self.counts_were) - needed
+            gone = set(inventory.player_keys(self.view, handles_of(self.changes)[1]))
+            gone |= self._shared_keys(old, self.counts_were) - self._shared_keys(new, self.counts)
             if self.whole:
                 gone |= {*inventory.whole_keys(self.view, old.rows)} - {*inventory.whole_keys(self.view, new.rows)}
             gone |= self._left_by_a_crash(new)
@@ -906,7 +926,7 @@ class _Publication:
         """Objects of a run that broke off which nobody remembers: looked for where they can have come to be."""
         if not self.after_crash:
             return set()
-        needed = inventory.shared_keys(self.view, new, self.counts) | {*inventory.whole_keys(self.view, new.rows)}
+        needed = self._shared_keys(new, self.counts) | {*inventory.whole_keys(self.view, new.rows)}
         needed |= set(inventory.player_keys(self.view, (row.handle for row in new.rows)))
         found: set[str] = set()
         for folder in inventory.folders(self.view):
@@ -969,7 +989,7 @@ def _summary_key(pool: str) -> str:
 
 def save_summary(ctx: Context, pool: Pool, new: PublishedList, view: views.PoolView, sitemaps: int) -> None:
     """What the home page says of a pool."""
-    leaders = [row for row in new.rows if row.variant == MAIN][:3]
+    leaders = new.rows[: min(mains(new.rows), 3)]
     body = msgspec.json.encode(
         {
             "players": view.players,

@@ -8,34 +8,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from itertools import groupby
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from markupsafe import Markup, escape
+from msgspec.json import encode as to_json
 
 from shared.ledger.calendar import day_of
+from shared.ledger.lists import MAIN
 from site_builder import charts
 from site_builder.addresses import Addresses
 from site_builder.figures import Figures, Row
-from site_builder.views import Standing
+from site_builder.views import LabelPage, Standing
 from site_builder.words import Words
 
-Found = TypeVar("Found")
+Around = tuple[Standing | None, Standing | None]
+"""The lines next to a page of a list, on the pages before and after it."""
+NOBODY: Around = (None, None)
+Key = TypeVar("Key", bound=Hashable)
 _PLAIN = re.compile("[^&<>\"']*").fullmatch
 MOST_REMEMBERED = 400_000
 """Beyond, a cache begins anew: a list of 100,000 players has as many names."""
+QUARTER = 900_000_000
+"""Microseconds in a quarter of an hour."""
+SINCE = 10 * 366 * 96 * QUARTER
+"""From 1980 on."""
 
 
-class Remembered(dict[Hashable, Any]):
-    """Values by what they are made from."""
+class Written(NamedTuple):
+    """Lines as a page holds them."""
 
-    def of(self, key: Hashable, make: Callable[[], Found]) -> Found:
-        """The value of a key, made when it is not known."""
-        found: Found | None = self.get(key)
-        if found is None:
-            if len(self) >= MOST_REMEMBERED:
-                self.clear()
-            found = self[key] = make()
+    lines: Markup
+    decimals: bool
+    """Whether a rating among them is printed with one."""
+
+
+class Remembered(dict[Key, str], Generic[Key]):
+    """Texts by what they are made from. What is known is found without a call: every line of every list asks."""
+
+    def __init__(self, make: Callable[[Key], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: Key) -> str:
+        if len(self) >= MOST_REMEMBERED:
+            self.clear()
+        found = self[key] = self._make(key)
         return found
 
 
@@ -46,69 +64,53 @@ class Lines:
         self.figures, self.words, self.to = figures, figures.words, to
         self.rules = rules
         """The rule system's template, for its further figures."""
-        self._names, self._figures, self._sparks = Remembered(), Remembered(), Remembered()
-        self._days, self._gains = Remembered(), Remembered()
+        self._names = Remembered(self._named)
+        self._sparks = Remembered(_spark)
+        self._days = Remembered(self._day_at)
+        self._short_days = Remembered(self.words.short_day)
+        self._gains = Remembered(self._gained)
+        self._moves = Remembered(self._movement)
+        self._figures: dict[Hashable, str] = {}
         gettext = self.words.gettext
         provisional, inactive = gettext("provisional"), gettext("inactive")  # not in an f-string: none looks there
         self._provisional, self._inactive = f" <i>{provisional}</i>", f" <i>{inactive}</i>"
         self._new, self._up, self._down = gettext("new"), gettext("up %(places)s"), gettext("down %(places)s")
         self._former = gettext("a former player")
 
-    def rows(
-        self,
-        standings: Sequence[Standing],
-        around: tuple[Standing | None, Standing | None] = (None, None),
-        label: str | None = None,
-    ) -> list[Row]:
-        """What lines print. ``label``: the club, group, tournament or year whose record they show."""
-        figures, sparks, mark = self.figures, self._sparks, self.words.decimal
-        found = []
-        for line, rating in zip(standings, figures.printed(standings, around), strict=True):
-            whole, _, fraction = rating.partition(mark)
-            record: Sequence[int] = line.labels.get(label, ()) if label else ()
-            _, won, drawn, lost = record[:4] or (line.games, line.won, line.drawn, line.lost)
-            moved = 0 if line.place is None or line.previous_place is None else line.previous_place - line.place
-            changed = line.previous is not None and line.previous[0] != line.rating
-            spark = line.spark
-            found.append(
-                Row(
-                    line,
-                    whole,
-                    fraction and mark + fraction,
-                    str(line.index) if figures.paired else "",
-                    moved,
-                    figures.delta(line.previous, (line.rating, line.index), 0) if changed else "",
-                    line.previous is None,
-                    f"{won}–{drawn}–{lost}",
-                    "" if line.last_played is None else self._last(line.last_played),
-                    sparks.of(spark, lambda spark=spark: charts.sparkline(spark)) if spark else "",  # type: ignore[misc]
-                )
-            )
-        return found
+    def rows(self, standings: Sequence[Standing]) -> list[Row]:
+        """A short list as templates print it that write their lines themselves."""
+        paired = self.figures.paired
+        printed = zip(standings, self.figures.printed(standings, NOBODY), strict=True)
+        return [Row(line, *rating, str(line.index) if paired else "") for line, rating in printed]
 
-    def of_list(self, rows: Sequence[Row], variant: str, *, movement: bool) -> Markup:
+    def of_list(
+        self, standings: Sequence[Standing], around: Around = NOBODY, *, variant: str = MAIN, movement: bool
+    ) -> Written:
         """``list.html``: place, name, rating, movement, further figures, games, record, last game, one year."""
-        shown = [
+        heads = [
             (
                 figure["key"],
                 f'<td class="{"" if figure["key"] == variant else "w3"}{" n" if figure.get("number") else ""}">',
             )
             for figure in self.rules.list_figures
         ]
-        paired, out = self.figures.paired, []
-        for row in rows:
-            line = row.standing
-            second = f'<td class="r2">{row.second}</td>' if paired else ""
-            cells = "".join(f"{head}{self._figure(key, line)}</td>" for key, head in shown)
-            spark = f'<svg aria-hidden="true"><path d="{row.spark}"/></svg>' if row.spark else ""
+        names, days, sparks, out = self._names, self._days, self._sparks, []
+        ratings, decimals = self._ratings(standings, around)
+        for line, rating in zip(standings, ratings, strict=True):
+            at = line.last_played
+            # Offsets from UTC have been quarters of an hour since 1973, so no day begins within one.
+            last = "" if at is None else days[at - at % QUARTER if at > SINCE else at]
+            drawn = sparks[line.spark] if line.spark else ""
             out.append(
-                f"{self._begin(line)}{_rating(row)}{second}{self._moved(row) if movement else ''}{cells}"
-                f'<td class="n w1">{line.games}</td><td class="n w2">{row.record}</td>'
-                f'<td class="n w3 soft">{row.last}</td><td class="w2">{spark}</td></tr>\n'
+                f"<tr><td>{'–' if line.place is None else line.place}</td>"
+                f'<th scope="row">{names[line.player, line.name, line.linked]}{self._tags(line)}</th>'
+                f"{rating}{self._moved(line) if movement else ''}{self._cells(heads, variant, line) if heads else ''}"
+                f'<td class="n w1">{line.games}</td><td class="n w2">{line.won}–{line.drawn}–{line.lost}</td>'
+                f'<td class="n w3 soft">{last}</td><td class="w2">{drawn}</td></tr>\n'
             )
-        return Markup("".join(out))  # noqa: S704 - names are escaped, the rest is ours
+        return Written(Markup("".join(out)), decimals)  # noqa: S704 - names are escaped, the rest is ours
 
-    def of_label(self, rows: Sequence[Row], label: str, *, tallied: bool, points: bool) -> Markup:
+    def of_label(self, page: LabelPage, label: str, *, tallied: bool, points: bool) -> Written:
         """``label.html``: the list of a club, group, tournament or year. In a tournament its own count comes first.
 
         Args:
@@ -117,67 +119,102 @@ class Lines:
         """
         tournament = label.startswith("tournament:")
         aside = " w1" if tallied and tournament else ""
-        paired, gains, out = self.figures.paired, self._gains, []
-
-        def delta(gained: int) -> str:
-            return self.figures.delta((0, 0), (gained, 0))
-
-        for row in rows:
-            line = row.standing
+        names, gains, out = self._names, self._gains, []
+        places = page.places or [line.place for line in page.standings]
+        ratings, decimals = self._ratings(page.standings, page.around, aside, " w1")
+        for line, place, rating in zip(page.standings, places, ratings, strict=True):
             own = line.labels.get(label) or (line.games, line.won, line.drawn, line.lost)
-            second = f'<td class="r2 w1">{row.second}</td>' if paired else ""
             tally = f'<td class="n {"" if tournament else "w2"}">{own[4]}–{own[5]}</td>' if tallied else ""
             beside = f'<td class="n w1">{own[7]}</td>' if points and tournament else ""
-            gained = gains.of(own[6], partial(delta, own[6])) if len(own) > 6 else ""
+            gained = gains[own[6]] if len(own) > 6 else ""
             out.append(
-                f'{self._begin(line)}{_rating(row, aside)}{second}<td class="n{aside}">{own[0]}</td>'
-                f'<td class="n w1">{row.record}</td>{tally}{beside}<td class="n w2">{gained}</td></tr>\n'
+                f"<tr><td>{'–' if place is None else place}</td>"
+                f'<th scope="row">{names[line.player, line.name, line.linked]}{self._tags(line)}</th>'
+                f'{rating}<td class="n{aside}">{own[0]}</td>'
+                f'<td class="n w1">{own[1]}–{own[2]}–{own[3]}</td>{tally}{beside}<td class="n w2">{gained}</td></tr>\n'
             )
-        return Markup("".join(out))  # noqa: S704 - names are escaped, the rest is ours
+        return Written(Markup("".join(out)), decimals)  # noqa: S704 - names are escaped, the rest is ours
 
-    def of_month(self, rows: Sequence[Row]) -> Markup:
-        """``month.html``: the list at the end of a month."""
-        paired, out = self.figures.paired, []
-        for row in rows:
-            second = f'<td class="r2">{row.second}</td>' if paired else ""
-            out.append(
-                f"{self._begin(row.standing)}{_rating(row)}{second}{self._moved(row)}"
-                f'<td class="n w1">{row.standing.games}</td><td class="n w2">{row.record}</td></tr>\n'
-            )
-        return Markup("".join(out))  # noqa: S704 - names are escaped, the rest is ours
+    def of_month(self, standings: Sequence[Standing]) -> list[tuple[str, Markup, bool]]:
+        """``month.html``: the list at the end of a month, by the list apart (or ``""``) in which they stand."""
+        names, found = self._names, []
+        ratings, decimals = self._ratings(standings, NOBODY)
+        lines = zip(standings, ratings, strict=True)
+        for apart, group in groupby(lines, lambda entry: entry[0].apart):
+            out = [
+                f"<tr><td>{'–' if line.place is None else line.place}</td>"
+                f'<th scope="row">{names[line.player, line.name, line.linked]}{self._tags(line)}</th>'
+                f'{rating}{self._moved(line)}<td class="n w1">{line.games}</td>'
+                f'<td class="n w2">{line.won}–{line.drawn}–{line.lost}</td></tr>\n'
+                for line, rating in group
+            ]
+            found.append((apart, Markup("".join(out)), decimals))  # noqa: S704 - names are escaped, the rest is ours
+        return found
 
-    def _begin(self, line: Standing) -> str:
-        """Place and name."""
-        place = "–" if line.place is None else line.place
-        name = self._names.of((line.player, line.name, line.linked), lambda: self._named(line))
-        tags = self._provisional if line.provisional else ""
-        if line.inactive:
-            tags += self._inactive
-        return f'<tr><td>{place}</td><th scope="row">{name}{tags}</th>'
+    def _ratings(
+        self, standings: Sequence[Standing], around: Around, more: str = "", second: str = ""
+    ) -> tuple[list[str], bool]:
+        """The cells of the ratings, and whether there are decimals among them. ``more``, ``second``: further classes
+        of the first number's cell and of the second's."""
+        printed = self.figures.printed(standings, around)
+        cells = [
+            f'<td class="r d{more}">{whole}<small>{fraction}</small></td>'
+            if fraction
+            else f'<td class="r{more}">{whole}</td>'
+            for whole, fraction in printed
+        ]
+        if self.figures.paired:
+            pairs = zip(cells, standings, strict=True)
+            cells = [f'{cell}<td class="r2{second}">{line.index}</td>' for cell, line in pairs]
+        return cells, any(fraction for _, fraction in printed)
 
-    def _named(self, line: Standing) -> str:
-        if not line.linked:
-            return f'<span dir="auto">{_escaped(line.name or self._former)}</span>'
-        return f'<a href="{_escaped(self.to.player(line.player))}" dir="auto">{_escaped(line.name)}</a>'
+    def _tags(self, line: Standing) -> str:
+        """What is said behind a name."""
+        if not (line.provisional or line.inactive):
+            return ""
+        return (self._provisional if line.provisional else "") + (self._inactive if line.inactive else "")
 
-    def _figure(self, key: str, line: Standing) -> str:
-        """A further figure as its rule system writes it. It follows from the player's figures and his tier."""
+    def _named(self, key: tuple[str, str, bool]) -> str:
+        """A player by handle, name, and whether he has a page."""
+        player, name, linked = key
+        if not linked:
+            return f'<span dir="auto">{_escaped(name or self._former)}</span>'
+        return f'<a href="{_escaped(self.to.player(player))}" dir="auto">{_escaped(name)}</a>'
+
+    def _cells(self, heads: Sequence[tuple[str, str]], variant: str, line: Standing) -> str:
+        """The further figures as the rule system writes them. They follow from the player's figures and his tier."""
         band = self.figures.band_of(line.rating) if self.figures.pool.bands else None
-        known = (key, repr(line.figures), None if band is None else band.lower)  # a figure may be any JSON value
-        return self._figures.of(known, lambda: str(escape(self.rules.figure(key, line))))
+        known = (to_json(line.figures), variant, None if band is None else band.lower)  # a figure may be any JSON value
 
-    def _moved(self, row: Row) -> str:
-        """The cell that says how somebody moved."""
-        gained = f"<b>{row.gained}</b>" if row.gained else ""
-        if row.new:
-            return f'<td class="m soft">{self._new}{gained}</td>'
-        if not row.moved:
+        found = self._figures.get(known)
+        if found is None:
+            if len(self._figures) >= MOST_REMEMBERED:
+                self._figures.clear()
+            cells = (f"{head}{escape(self.rules.figure(key, line))}</td>" for key, head in heads)
+            found = self._figures[known] = "".join(cells)
+        return found
+
+    def _moved(self, line: Standing) -> str:
+        """The cell that says how somebody moved since the last closing."""
+        if line.previous is None:
+            return f'<td class="m soft">{self._new}</td>'
+        moved = 0 if line.place is None or line.previous_place is None else line.previous_place - line.place
+        if line.previous[0] == line.rating:
+            return self._moves[moved]
+        gained = self.figures.delta(line.previous, (line.rating, line.index), 0)
+        return self._movement(moved, f"<b>{gained}</b>" if gained else "")
+
+    def _movement(self, moved: int, gained: str = "") -> str:
+        if not moved:
             return f'<td class="m">{gained}</td>'
-        way, text = (" up", self._up) if row.moved > 0 else (" down", self._down)
-        return f'<td class="m{way}">{text % {"places": abs(row.moved)}} {gained}</td>'
+        way, text = (" up", self._up) if moved > 0 else (" down", self._down)
+        return f'<td class="m{way}">{text % {"places": abs(moved)}} {gained}</td>'
 
-    def _last(self, at: int) -> str:
-        return self._days.of(at, lambda: self.words.short_day(day_of(at, self.figures.pool.time_zone)))
+    def _day_at(self, at: int) -> str:
+        return self._short_days[day_of(at, self.figures.pool.time_zone)]
+
+    def _gained(self, points: int) -> str:
+        return self.figures.delta((0, 0), (points, 0))
 
 
 def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) -> Markup:
@@ -206,8 +243,6 @@ def _escaped(text: str) -> str:
     return text if _PLAIN(text) else str(escape(text))
 
 
-def _rating(row: Row, more: str = "") -> str:
-    """The cell of the rating."""
-    if row.fraction:
-        return f'<td class="r d{more}">{row.rating}<small>{row.fraction}</small></td>'
-    return f'<td class="r{more}">{row.rating}</td>'
+def _spark(ratings: tuple[int, ...]) -> str:
+    path = charts.sparkline(ratings)
+    return f'<svg aria-hidden="true"><path d="{path}"/></svg>' if path else ""

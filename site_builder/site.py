@@ -25,7 +25,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from secrets import token_hex
@@ -425,18 +424,19 @@ def list_pages(
     first = variant == "main" and number == 1
 
     def make(tongue: _Tongue) -> tuple[Markup, dict[str, Any]]:
-        rows = tongue.lines.rows(standings, around)
         movement = tongue.context["since"] is not None and variant in MOVING
-        return tongue.lines.of_list(rows, variant, movement=movement), {
-            "decimals": any(row.fraction for row in rows),
+        rows, decimals = tongue.lines.of_list(standings, around, variant=variant, movement=movement)
+        return rows, {
+            "decimals": decimals,
             "movement": movement,
             "variant": variant,
             "variants": tuple(variants),
             "recent": recent if first else (),
             "live": live if first else (),
-            "all_new": _all_new(standings),
+            "all_new": all_new,
         }
 
+    all_new = _all_new(standings)
     yield data.standings_json(pool, standings, number, pages, variant)
     yield from _list_pages(site, pool, "list.html", lambda to, page: to.list(page, variant), make, number, pages)
 
@@ -463,14 +463,13 @@ def month_pages(site: SiteView, pool: PoolView, month: MonthPage) -> Iterator[Pa
 
     def make(tongue: _Tongue) -> dict[str, Any]:
         lines = tongue.lines
-        rows = lines.rows(month.standings)
-        groups = groupby(rows, lambda row: row.standing.apart)
+        groups = lines.of_month(month.standings)
         return {
             "month": month,
-            "groups": [(apart, lines.of_month(list(group))) for apart, group in groups],
+            "groups": [(apart, rows) for apart, rows, _ in groups],
             "settings": _settings(pool.settings_at(month.rules)),
             "all_new": _all_new(month.standings),
-            "decimals": any(row.fraction for row in rows),
+            "decimals": any(decimals for _, _, decimals in groups),
             "number": month.page,
             "pages": month.pages,
             "pager": pager(tongue.text, month.page, month.pages, partial(tongue.to.month, month.month)),
@@ -486,11 +485,8 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
 
     def make(tongue: _Tongue) -> tuple[Markup, dict[str, Any]]:
         lines = tongue.lines
-        rows = lines.rows(label.standings, label.around, name)
-        records = [line.labels.get(name, ()) for line in label.standings]
-        tallied = any(any(record[4:6]) for record in records)
-        beside = any(any(record[7:]) for record in records)
-        return lines.of_label(rows, name, tallied=tallied, points=beside), {
+        rows, decimals = lines.of_label(label, name, tallied=tallied, points=beside)
+        return rows, {
             "kind": label.kind,
             "name": label.name,
             "one_year": label.year,
@@ -498,10 +494,10 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
             "games": label.games,
             "games_total": label.games_total,
             "label_key": name,
-            "gainers": tuple(lines.rows(label.gainers, label=name)),
-            "rounds": _by_round(label.games),
+            "gainers": tuple(lines.rows(label.gainers)),
+            "rounds": rounds,
             "base": label.id.partition(":")[0],
-            "decimals": any(row.fraction for row in rows),
+            "decimals": decimals,
             "tallied": tallied,
             "points": beside,
         }
@@ -509,6 +505,10 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
     def where(to: Addresses, page: int) -> str:
         return to.label(label.kind, label.id, page)
 
+    records = [line.labels.get(name, ()) for line in label.standings]
+    tallied = any(len(record) > 5 and (record[4] or record[5]) for record in records)
+    beside = any(len(record) > 7 and record[7] for record in records)
+    rounds = _by_round(label.games)
     yield from _list_pages(site, pool, "label.html", where, make, label.page, label.pages)
 
 

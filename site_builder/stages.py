@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from shared.ledger import lists
 from shared.store.pools import Pool
 from shared.store.rated import Cursor
 from shared.usecases.context import Context
 from shared.usecases.published import MAIN, ListRow, PublishedList
 from site_builder import inventory, site, views
 from site_builder.gather import GameRef, Gatherer, game_page_id, player_page_id
+from site_builder.placed import VARIANTS, Placed, among_themselves, as_listed, numbered, of_labels, of_variant
 
 RECENT = 10
 """Games in a pool's feed."""
@@ -28,15 +28,25 @@ ASIDE = 6
 """Of the newest games, and of those being played, so many stand on the first page of the list: it is to stay small."""
 GAMES_OF_LABEL = {"club": 0, "group": 10, "tournament": 500, "year": 0}
 """Games shown with the list of one."""
-FEW = 8
-"""Labels looked for one after another sooner than all at once."""
 STAGES = ("games", "players", "labels", "lists")
 """In the order in which they go up: pages link backwards only."""
 
 Task = tuple[str, ...]
-Line = TypeVar("Line")
-Placed = tuple[ListRow, int | None]
-"""A row and its place in the list at hand."""
+
+
+class Slice(NamedTuple):
+    """A page of a list."""
+
+    lines: Sequence[views.Standing]
+    places: Sequence[int | None]
+    """In this list. A line has the place in the main list."""
+    around: tuple[views.Standing | None, views.Standing | None]
+    """The lines next to it on either side."""
+
+    def in_place(self) -> Sequence[views.Standing]:
+        """The lines with the places of this list."""
+        lines = zip(self.lines, self.places, strict=True)
+        return [line if line.place == place else replace(line, place=place) for line, place in lines]
 
 
 def bands_of(pool: Pool) -> tuple[views.Band, ...]:
@@ -78,12 +88,15 @@ class Stages:
     view: views.PoolView
     gather: Gatherer
     new: PublishedList
+    by_sid: Mapping[str, ListRow]
+    """Its rows by player."""
     month: str | None
     """The last closed month."""
     missing: list[GameRef] = field(default_factory=list)
     """Games of tasks that do not exist."""
-    _members: dict[str, list[ListRow]] = field(default_factory=dict)
-    _ordered: dict[str, Sequence[Placed]] = field(default_factory=dict)
+    _lists: dict[str, Placed] = field(default_factory=dict)
+    _members: dict[str, Placed] = field(default_factory=dict)
+    _ordered: dict[str, Placed] = field(default_factory=dict)
 
     def build(self, stage: str, tasks: Sequence[Task]) -> Iterator[views.Page]:
         """The pages of these tasks of a stage."""
@@ -119,11 +132,6 @@ class Stages:
             return game_page_id((task[0], task[1]))
         return player_page_id(task[0]) if stage == "players" else None
 
-    @cached_property
-    def by_sid(self) -> Mapping[str, ListRow]:
-        """The rows of the list by player."""
-        return {row.sid: row for row in self.new.rows}
-
     # -- games and players ---------------------------------------------------------------------------------------
     def _games(self, refs: Sequence[GameRef]) -> Iterator[views.Page]:
         for ref, page in self.gather.game_pages(refs):
@@ -138,38 +146,42 @@ class Stages:
 
     # -- lists ---------------------------------------------------------------------------------------------------
     @cached_property
-    def placed(self) -> Mapping[str, Sequence[Placed]]:
-        """Every list in its order, with places."""
-        return {variant: self.placed_in(self.new.rows, variant) for variant in inventory.variants_of(self.view)}
+    def whole(self) -> Placed:
+        """All rows with their places in the main list."""
+        return as_listed(self.new.rows)
 
-    def placed_in(self, rows: Sequence[ListRow], variant: str) -> Sequence[Placed]:
-        """A list of the rows of this publication or another."""
-        found = inventory.of_variant(rows, variant)
-        if variant in inventory.VARIANTS:
-            return [(row, row.place) for row in found]
-        return self._by_figure(found, variant)
+    def placed(self, variant: str) -> Placed:
+        """A list in its order, with places."""
+        found = self._lists.get(variant)
+        if found is None:
+            found = self._lists[variant] = self.placed_in(self.whole, variant)
+        return found
 
-    def _by_figure(self, rows: Sequence[ListRow], figure: str) -> Sequence[Placed]:
+    def placed_in(self, whole: Placed, variant: str) -> Placed:
+        """A list of this publication or another."""
+        found = of_variant(whole, variant)
+        return found if variant in VARIANTS else self._by_figure(found.rows, variant)
+
+    def _by_figure(self, rows: Sequence[ListRow], figure: str) -> Placed:
         """The list of a figure: the highest first, none last.
 
         Equal figures, and those without, follow each other by handle: so no game moves them that leaves the figure
         alone.
         """
-        known: list[tuple[ListRow, Any]] = []
-        unknown: list[Placed] = []
-        for row in sorted(rows, key=attrgetter("handle")):
-            value = self.gather.figures(row.state).get(figure)
-            if value is None:
-                unknown.append((row, None))
-            else:
-                known.append((row, value))
-        known.sort(key=lambda entry: -entry[1])
-        return [*numbered(known), *unknown]
+        figures, settings = self.pool.system.figures, self.pool.settings
+        values: list[Any] = [figures(row.state, settings).get(figure) for row in rows]
+        handles = list(map(attrgetter("handle"), rows))
+        order = sorted(range(len(rows)), key=handles.__getitem__)
+        known = sorted((number for number in order if values[number] is not None), key=lambda number: -values[number])
+        unknown = [number for number in order if values[number] is None]
+        places = numbered(values[number] for number in known)
+        return Placed([rows[number] for number in (*known, *unknown)], [*places, *(None for _ in unknown)])
 
     @cached_property
     def variants(self) -> list[str]:
         """The lists apart that there are: each is a tab on the pages of all."""
-        return [variant for variant in inventory.variants_of(self.view) if variant != MAIN and self.placed[variant]]
+        told = inventory.variants_of(self.view)
+        return [v for v in told if v != MAIN and self.placed(v if v in VARIANTS else MAIN).rows]
 
     @cached_property
     def recent(self) -> tuple[views.GameLine, ...]:
@@ -178,40 +190,37 @@ class Stages:
 
     def _list_page(self, variant: str, number: int) -> Iterator[views.Page]:
         first = number == 1 and variant == MAIN
-        shown, around = self.lines(self.placed[variant], number)
+        placed = self.placed(variant)
+        page = self.lines(placed, number)
         yield from site.list_pages(
             self.site,
             self.view,
-            shown,
+            page.lines if variant in VARIANTS else page.in_place(),
             number,
-            site.pages_needed(len(self.placed[variant])),
+            site.pages_needed(len(placed.rows)),
             variant=variant,
             variants=self.variants,
             recent=self.recent[:ASIDE] if first else (),
             live=self.gather.open_games(ASIDE) if first else (),
-            around=around,
+            around=page.around,
         )
 
-    def lines(
-        self, placed: Sequence[Placed], number: int
-    ) -> tuple[list[views.Standing], tuple[views.Standing | None, views.Standing | None]]:
-        """The lines of a page of a list, and those next to it on either side."""
+    def lines(self, placed: Placed, number: int) -> Slice:
+        """A page of a list."""
         first, last = (number - 1) * site.PAGE_SIZE, number * site.PAGE_SIZE
-        begin = max(first - 1, 0)
-        lines = [(self.gather.standing(row), place) for row, place in placed[begin : last + 1]]
-        found = [line if line.place == place else replace(line, place=place) for line, place in lines]
+        found = [self.gather.standing(row) for row in placed.rows[max(first - 1, 0) : last + 1]]
         before = found.pop(0) if first else None
         after = found.pop() if len(found) > site.PAGE_SIZE else None
-        return found, (before, after)
+        return Slice(found, placed.places[first:last], (before, after))
 
     # -- labels --------------------------------------------------------------------------------------------------
-    def members_of(self, labels: set[str]) -> Mapping[str, Sequence[ListRow]]:
-        """The rows of each of these clubs, groups, tournaments and years, found together."""
-        self._members |= members_of(self.new.rows, labels - self._members.keys())
+    def members_of(self, labels: set[str]) -> Mapping[str, Placed]:
+        """The players of each of these clubs, groups, tournaments and years, found together."""
+        self._members |= of_labels(self.whole, labels - self._members.keys())
         return self._members
 
-    def ordered(self, label: str) -> Sequence[Placed]:
-        """The players of one of ``members_of`` with their places."""
+    def ordered(self, label: str) -> Placed:
+        """The players of one of ``members_of`` with their places in its list."""
         found = self._ordered.get(label)
         if found is None:
             found = self._ordered[label] = self.label_order(label, self._members[label])
@@ -223,19 +232,20 @@ class Stages:
         base = rest.partition(":")[0]
         first = number == 1
         has_games = kind == "tournament" or ":" not in rest
-        shown, around = self.lines(ordered, number)
+        shown = self.lines(ordered, number)
         page = views.LabelPage(
             kind,  # type: ignore[arg-type]
             rest,
             self.gather.club_names.get(base, base) if kind == "club" else base,
-            tuple(shown),
+            tuple(shown.lines),
             games=self.gather.label_games(label, GAMES_OF_LABEL[kind]) if first and has_games else (),
             page=number,
-            pages=site.pages_needed(len(ordered)),
+            pages=site.pages_needed(len(ordered.rows)),
             year=rest.partition(":")[2],
             years=tuple(self._years.get(f"{kind}:{base}", ())) if first else (),
-            gainers=self._gainers(label, self._members[label]) if first and kind == "tournament" else (),
-            around=around,
+            gainers=self._gainers(label) if first and kind == "tournament" else (),
+            around=shown.around,
+            places=tuple(shown.places),
         )
         yield from site.label_pages(self.site, self.view, page)
 
@@ -249,19 +259,18 @@ class Stages:
                 found.setdefault(base, []).append(year)
         return found
 
-    def _gainers(self, label: str, rows: Sequence[ListRow]) -> tuple[views.Standing, ...]:
+    def _gainers(self, label: str) -> tuple[views.Standing, ...]:
         """The first of a tournament by what its games brought them."""
-        ordered = sorted(rows, key=lambda row: -row.state.labels[label][6])
-        return tuple(self.lines(numbered([(row, row.state.labels[label][6]) for row in ordered]), 1)[0])
+        ordered = sorted(self._members[label].rows, key=lambda row: -row.state.labels[label][6])
+        return tuple(self.lines(Placed(ordered, numbered(row.state.labels[label][6] for row in ordered)), 1).in_place())
 
-    def label_order(self, label: str, rows: Sequence[ListRow]) -> Sequence[Placed]:
+    def label_order(self, label: str, members: Placed) -> Placed:
         """The players of a label with their places: by rating, in a tournament by what they did there."""
         if not label.startswith("tournament:"):
-            places = lists.places(self.pool.system, {r.sid: r.state for r in rows}, [r.sid for r in rows])
-            return [(row, places[row.sid]) for row in rows]
-        keys_of = {row.sid: _tournament_key(row.state.labels[label]) for row in rows}
-        ordered = sorted(rows, key=lambda row: keys_of[row.sid])
-        return numbered([(row, keys_of[row.sid]) for row in ordered])
+            return among_themselves(members, self.pool.system)
+        keys_of = {row.sid: _tournament_key(row.state.labels[label]) for row in members.rows}
+        ordered = sorted(members.rows, key=lambda row: keys_of[row.sid])
+        return Placed(ordered, numbered(keys_of[row.sid] for row in ordered))
 
 
 def _tournament_key(record: views.Record) -> tuple[int, ...]:
@@ -269,24 +278,3 @@ def _tournament_key(record: views.Record) -> tuple[int, ...]:
     is counted, wins and half wins."""
     _, won, drawn, _, own, other, _, beside = record
     return (-own, other - own, -beside) if own or other else (0, 0, -2 * won - drawn)
-
-
-def numbered(rows: Sequence[tuple[Line, object]]) -> list[tuple[Line, int | None]]:
-    """Places by equal keys: 1, 2, 2, 4."""
-    found: list[tuple[Line, int | None]] = []
-    for number, (row, key) in enumerate(rows):
-        place = found[-1][1] if number and rows[number - 1][1] == key else number + 1
-        found.append((row, place))
-    return found
-
-
-def members_of(rows: Sequence[ListRow], labels: set[str]) -> dict[str, list[ListRow]]:
-    """The rows of each of these clubs, groups, tournaments and years, in the order of the list."""
-    if len(labels) <= FEW:
-        return {label: [row for row in rows if label in row.state.labels] for label in labels}
-    found: dict[str, list[ListRow]] = {label: [] for label in labels}
-    for row in rows:
-        for label in row.state.labels:
-            if label in found:
-                found[label].append(row)
-    return found

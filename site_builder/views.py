@@ -384,7 +384,7 @@ class LabelPage:
     id: str
     name: str
     standings: tuple[Standing, ...]
-    """Places within the label. The record shown is ``labels["{kind}:{id}"]`` where there is one."""
+    """The record shown is ``labels["{kind}:{id}"]`` where there is one."""
     games: tuple[GameLine, ...] = ()
     """On page 1, newest first, a few; a tournament's in the order they were played, all of them up to a limit."""
     games_total: int | None = None
@@ -398,6 +398,8 @@ class LabelPage:
     """The last player of the page before and the first of the page after."""
     gainers: tuple[Standing, ...] = ()
     """On page 1 of a tournament: who gained most in its games first, places by that."""
+    places: tuple[int | None, ...] = ()
+    """Of the standings within the label; left out: those that they have themselves."""
 
 
 @dataclass(frozen=True)

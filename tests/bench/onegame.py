@@ -84,8 +84,10 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
     for number in range(players):
         sid = f"sid-q{number:06d}"
         rating = 1_500_000_000 + int(dice.gauss(0, 90_000_000))
-        state = PlayerState(rating, 0, 40, 20, 0, 20, 739_900, ladder.now - HOUR, best=(rating, 0, ladder.now))
-        state.labels = {"year:2026": (40, 20, 0, 20, 0, 0, 0, 0), "club:uri": (40, 20, 0, 20, 0, 0, 0, 0)}
+        won, last = dice.randrange(40), ladder.now - dice.randrange(HOUR, 300 * DAY)
+        state = PlayerState(rating, 0, 40, won, 0, 40 - won, 739_900, last, best=(rating, 0, last))
+        record = (40, won, 0, 40 - won, 0, 0, dice.randrange(-40_000_000, 40_000_000), 0)
+        state.labels = {"year:2026": record, "club:uri": record}
         pk, sk = keys.state(pool.id, sid)
         client.store(to_wire({"pk": pk, "sk": sk, "ag": 0, "a": store.dump(StateRow(state, ""))}))  # type: ignore[attr-defined]
         for operation in people.registration(f"q{number:06d}", f"Player {number}", "uri", sid):
@@ -94,7 +96,7 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
         total += line_hash(pool.system, sid, state)
         for states in marks.values():
             states[sid] = state
-        rows.append(published.ListRow(sid, f"q{number:06d}", f"Player {number}", ["uri"], state))
+        rows.append(published.ListRow(sid, f"q{number:06d}", f"Player {number}", ("uri",), state))
     for key, states in marks.items():
         store.put_checkpoint(ctx.data, key, states)
     index = store.read_index(ctx.table, "p")
@@ -115,7 +117,7 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
     old.rows = rows
     best = sorted((row for row in rows if row.state.best), key=lambda row: -row.state.best[0])  # type: ignore[index]
     old.best = [row.sid for row in best[: site.PAGE_SIZE]]
-    old.played = {}
+    old.played, old.members = {}, {}  # without members they are counted
     for row in rows:
         for label, record in row.state.labels.items():
             old.played[label] = old.played.get(label, 0) + record[0]

@@ -430,5 +430,5 @@ def test_a_further_figure_may_be_any_value_and_is_each_players_own() -> None:
     figures, to = Figures(POOL, words("en")), Addresses(POOL, "en")
     lines = Lines(figures, to, Told())
     players = [Standing(n, f"p{n}", f"P{n}", 1500 * MILLION - n, figures={"run": run}) for n, run in enumerate(runs, 1)]
-    table = lines.of_list(lines.rows(players), "main", movement=False)
+    table = lines.of_list(players, movement=False).lines
     assert re.findall(r'<td class="w3">([^<]*)</td>', table) == ["1-2", "1-2-3", "&lt;b&gt;", "1-2"]
