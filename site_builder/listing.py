@@ -6,7 +6,7 @@ than writing the pages whose rows moved.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -72,15 +72,15 @@ class Listing:
             return rows, dict.fromkeys(gone) | {row.sid: row for row in rows}
         main, apart = stay[:staying], stay[staying:]
         found: dict[str, ListRow | None] = dict.fromkeys(gone)
-        inserted = set()
+        inserted = list[ListRow]()
         for sid, row in new.items():
             variant = self._variant(row)
             put = found[sid] = replace(row, variant=variant, place=row.place if variant == MAIN else None)
             insort(main if variant == MAIN else apart, put, key=self._key)
             if variant == MAIN:
-                inserted.add(sid)
+                inserted.append(put)
         moved = [number for number in left if number < mains_were]
-        moved += [number for number, row in enumerate(main) if row.sid in inserted]
+        moved += [bisect_left(main, self._key(put), key=self._key) for put in inserted]
         if moved:
             self._place(main, min(moved), max(moved) if len(main) == mains_were else len(main))
         return main + apart, found

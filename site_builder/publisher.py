@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress, count
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -697,7 +698,8 @@ class _Publication:
         if all(
             was and row and self._in_figure(was, figure) == self._in_figure(row, figure) for was, row in self.changes
         ):
-            return pages_of((number for number, row in enumerate(now.rows) if row.sid in told), len(now.rows))
+            spots = compress(count(), map(told.__contains__, map(attrgetter("sid"), now.rows)))
+            return pages_of(spots, len(now.rows))
         return changed_pages(self.stages.placed_in(self.was, figure), now, _but_place)
 
     def _in_figure(self, row: ListRow, figure: str) -> object:

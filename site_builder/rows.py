@@ -6,6 +6,7 @@ around them, are in the templates.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
@@ -67,14 +68,16 @@ class Lines:
         self._names = Remembered(self._named)
         self._sparks = Remembered(_spark)
         self._days = Remembered(self._day_at)
-        self._short_days = Remembered(self.words.short_day)
+        self._short_days: Remembered[dt.date] = Remembered(self.words.short_day)
         self._gains = Remembered(self._gained)
         self._moves = Remembered(self._movement)
         self._figures: dict[Hashable, str] = {}
         gettext = self.words.gettext
-        provisional, inactive = gettext("provisional"), gettext("inactive")  # not in an f-string: none looks there
+        # Not in an f-string: none looks there for texts to translate.
+        provisional, inactive = gettext("provisional"), gettext("inactive")
         self._provisional, self._inactive = f" <i>{provisional}</i>", f" <i>{inactive}</i>"
-        self._new, self._up, self._down = gettext("new"), gettext("up %(places)s"), gettext("down %(places)s")
+        up, down = gettext("up %(places)s"), gettext("down %(places)s")
+        self._new, self._up, self._down = gettext("new"), up, down
         self._former = gettext("a former player")
 
     def rows(self, standings: Sequence[Standing]) -> list[Row]:
@@ -131,7 +134,8 @@ class Lines:
                 f"<tr><td>{'–' if place is None else place}</td>"
                 f'<th scope="row">{names[line.player, line.name, line.linked]}{self._tags(line)}</th>'
                 f'{rating}<td class="n{aside}">{own[0]}</td>'
-                f'<td class="n w1">{own[1]}–{own[2]}–{own[3]}</td>{tally}{beside}<td class="n w2">{gained}</td></tr>\n'
+                f'<td class="n w1">{own[1]}–{own[2]}–{own[3]}</td>{tally}{beside}'
+                f'<td class="n w2">{gained}</td></tr>\n'
             )
         return Written(Markup("".join(out)), decimals)  # noqa: S704 - names are escaped, the rest is ours
 

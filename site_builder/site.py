@@ -23,6 +23,7 @@ Same input, same bytes. Nothing is looked up anywhere: what a page shows is in i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from operator import itemgetter
@@ -235,8 +236,8 @@ class _Tongue:
         return Lines(self.figures, self.to, self.rules)
 
     @cached_property
-    def forms(self) -> dict[Hashable, str]:
-        """Pages of lists with marks in place of number, pager and lines, by all else that tells them apart."""
+    def forms(self) -> dict[Hashable, list[bytes]]:
+        """Pages of lists, cut at the marks in place of number, pager and lines, by all else that tells them apart."""
         return {}
 
 
@@ -252,6 +253,7 @@ class _Number(int):
 
 _NUMBER, _PAGER, _ROWS = (f"-{name}-{token_hex(16)}-" for name in ("number", "pager", "rows"))
 """Marks in forms; no name can hold them, as nobody knows them."""
+_MARKS = re.compile(f"({_NUMBER}|{_PAGER}|{_ROWS})")
 _FORM = _Number(2)
 MOST_FORMS = 64
 
@@ -363,7 +365,7 @@ def _list_pages(
         rows, context = make(tongue)
         turn = pager(tongue.text, number, pages, partial(where, tongue.to))
         if number == 1:
-            whole = _list_form(tongue, template, where, {**context, "number": 1, "pages": pages}, rows, turn)
+            body = _list_form(tongue, template, where, {**context, "number": 1, "pages": pages}, rows, turn).encode()
         else:
             known = (template, where(tongue.to, 1), pages, *sorted(context.items(), key=itemgetter(0)))
             form = tongue.forms.get(known)
@@ -371,10 +373,11 @@ def _list_pages(
                 if len(tongue.forms) >= MOST_FORMS:
                     tongue.forms.clear()
                 marked = {**context, "number": _FORM, "pages": pages}
-                form = _list_form(tongue, template, where, marked, Markup(_ROWS), Markup(_PAGER))  # noqa: S704
-                tongue.forms[known] = form
-            whole = form.replace(_NUMBER, str(number)).replace(_PAGER, turn).replace(_ROWS, rows)
-        yield Page(key(where(tongue.to, number)), HTML, whole.encode())
+                whole = _list_form(tongue, template, where, marked, Markup(_ROWS), Markup(_PAGER))  # noqa: S704
+                form = tongue.forms[known] = [part.encode() for part in _MARKS.split(whole)]
+            filled = {_NUMBER.encode(): str(number), _PAGER.encode(): turn, _ROWS.encode(): rows}
+            body = b"".join(filled[part].encode() if part in filled else part for part in form)
+        yield Page(key(where(tongue.to, number)), HTML, body)
 
 
 def _list_form(

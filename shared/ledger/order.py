@@ -16,6 +16,7 @@ END = 2**55
 
 _OFFSET = 2**56
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_NAIVE_EPOCH = _EPOCH.replace(tzinfo=None)
 
 Order = str
 """A sort key: comparing two orders as text compares (when, kind, round, sequence, club, game id, number)."""
@@ -95,7 +96,7 @@ def to_datetime(at: int) -> dt.datetime:
 
 def iso(at: int) -> str:
     """An instant as the API answers it: ``2026-11-03T18:40:00Z``, with microseconds only when there are any."""
-    return to_datetime(at).isoformat()[:-6] + "Z"
+    return (_NAIVE_EPOCH + dt.timedelta(microseconds=at)).isoformat() + "Z"  # without a zone: in half the time
 
 
 def utc_month(at: int) -> str:

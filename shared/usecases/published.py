@@ -20,7 +20,7 @@ from shared.usecases.context import Context
 MAIN = lists.MAIN
 CACHED = 4
 """Lists of so many pools are kept in memory, by their ETag."""
-BLOCK = 2_000
+BLOCK = 1_000
 """About so many rows are packed together; a block none of whose rows changed is kept as it was packed."""
 REMEMBERED = 200_000
 """Rows of published lists that the publisher goes on holding between two runs."""

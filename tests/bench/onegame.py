@@ -117,10 +117,11 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
     old.rows = rows
     best = sorted((row for row in rows if row.state.best), key=lambda row: -row.state.best[0])  # type: ignore[index]
     old.best = [row.sid for row in best[: site.PAGE_SIZE]]
-    old.played, old.members = {}, {}  # without members they are counted
+    old.played, old.members = {}, {}
     for row in rows:
         for label, record in row.state.labels.items():
             old.played[label] = old.played.get(label, 0) + record[0]
+            old.members[label] = old.members.get(label, 0) + 1
     published.save(ctx, "p", old)
 
 
