@@ -42,6 +42,14 @@ AHEAD = 64
 """Players read at once for their pages."""
 MOST_CHANGES = 50_000
 """Explanations remembered: each is shown on the pages of everybody in the game."""
+JOURNAL_KINDS = {
+    "finished": "late",
+    "started": "late",
+    "quit": "late",
+    "merge": "merged",
+    "unmerge": "unmerged",
+}
+"""What a journal's cause is called on a page, where that is not the event's own name."""
 GameRef = tuple[str, str]
 
 
@@ -251,7 +259,7 @@ class Gatherer:
             partners=self._pairings(rows, row.sid, same_side=True),
             opponents=self._pairings(rows, row.sid, same_side=False),
             decay=self._decay(row.state),
-            journal=tuple(self._journal(entry, rows) for entry in journal),
+            journal=tuple(self._journal(entry, rows) for entry in journal if entry.before != entry.after),
             labels=self._labels(row.state),
         )
 
@@ -356,7 +364,7 @@ class Gatherer:
         )
         return views.ChangeNote(
             at=entry.at,
-            kind="late" if what in ("finished", "started", "quit") else what,
+            kind=JOURNAL_KINDS.get(what, what),
             club=club or None,
             game_id=game_id or None,
             games_rerated=entry.games,

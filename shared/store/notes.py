@@ -31,7 +31,8 @@ class Entry(msgspec.Struct, omit_defaults=True):
 
     at: int
     causes: list[tuple[str, str, str]]
-    """(what, club, game id) of up to five events that were applied together."""
+    """(what, club, game id) of up to five of the events that were applied together, those that can have moved the
+    player: what he was in himself, else what reached him through others' games (``shared.ledger.causes``)."""
     before: Rating | None
     after: Rating | None
     games: int

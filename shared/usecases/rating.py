@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from shared.ledger import calendar
+from shared.ledger.causes import Causes
 from shared.ledger.events import Event
 from shared.ledger.explain import rated_game
 from shared.ledger.fold import (
@@ -91,8 +92,6 @@ CHECKPOINT_SPACING = 300
 """A past closing gets a checkpoint when so many moments lie between: replaying fewer costs less than keeping it."""
 CHECKPOINTS = 150
 """How many checkpoints a pool keeps; beyond, every second one of the older half goes."""
-CAUSES = 5
-"""A journal names so many of the events that were applied together."""
 OUTBOX_NAMES = 5_000
 """Beyond so many changed players and games, the publisher is told to look at the whole pool: a late result of last week
 changes hundreds of games, and a pool of 100,000 players has half a million pages."""
@@ -1295,8 +1294,15 @@ def _thinned(checkpoints: Sequence[Checkpoint]) -> tuple[Checkpoint, ...]:
 class _Plan:
     """What a replay is about to write of moments' rows, and all that follows from it: told row by row, in order."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, causes: Causes | None = None, head: str = "") -> None:
+        """
+        Args:
+            causes: are told the rows too, where there is a journal to be written.
+            head: how far the pool was rated.
+        """
         self.pool = pool
+        self.causes = causes
+        self.head = head
         self.writes = 0
         """Rows, and pointers to be added."""
         self.kept: list[Change] | None = []
@@ -1311,6 +1317,8 @@ class _Plan:
         everything, whenever it was accepted."""
         self.rerated: dict[str, int] = {}
         """How many of a player's rated games come out anew."""
+        self.came_to: dict[str, Rating] = {}
+        """What these came to, for those of the players who have more behind the head: that is no correction's doing."""
         self._digest = hashlib.sha256()
 
     def take(self, change: Change) -> None:
@@ -1332,6 +1340,12 @@ class _Plan:
         if was is not None and was.game is not None:
             for sid, *_ in was.after:
                 self.rerated[sid] = self.rerated.get(sid, 0) + 1
+        if self.causes is not None:
+            self.causes.row(was, now)
+            if was is None and now is not None and now.order > self.head:
+                for sid, rating in _just_before(self.pool, now):
+                    if sid in self.rerated:
+                        self.came_to.setdefault(sid, rating)
 
     def count(self, change: Change, pointers: Sequence[Key]) -> None:
         """Only what tells whether two runs write the same."""
@@ -1355,6 +1369,14 @@ class _Plan:
         return told.hexdigest()
 
 
+def _just_before(pool: Pool, row: Rated) -> Iterator[tuple[str, Rating]]:
+    """Where a row's players stood just before it."""
+    game = rated_game(pool.system, row)
+    players = pool.system.players(game.content) if game is not None else [sid for sid, *_ in row.after]
+    for sid, (rating, index, *_) in zip(players, row.before, strict=False):
+        yield sid, (rating, index)
+
+
 def _added(pool: Pool, change: Change) -> list[Key]:
     """The pointers that a change adds."""
     return sorted(_pointers(pool, _moment(change.now)) - _pointers(pool, _moment(change.was)))
@@ -1368,7 +1390,8 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     """Write what differs; True when it took a new generation."""
     pool, cursor = run.pool, run.cursor
     index, boundary, old, new = replay.ready.index, replay.ready.boundary, replay.ready.old, replay.new
-    plan, draft = _Plan(pool), Draft()
+    causes = Causes(pool.system, events, follow(old.aliases), cursor.head)
+    plan, draft = _Plan(pool, None if replay.rebuild else causes, cursor.head), Draft()
     for change in replay.changes():
         plan.take(change)
     for key in old.rows.keys() | new.rows.keys():
@@ -1391,7 +1414,7 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
         newest=max([cursor.newest, *(e.accepted_at for e in events if e.kind != "rebuild")]),
         rules_version=pool.version,
     )
-    _journal(run, draft, events, replay, plan, moved)
+    _journal(run, draft, causes, replay, plan, moved)
     closing: list[Operation] = [_index_operation(run, index, new, checkpoints)]
     if plan.players or games or due != cursor.closed_until:
         closing.append(outbox_entry(run, moved, plan.players, games, plan.since))
@@ -1414,21 +1437,17 @@ def _write_replay(run: Run, events: Sequence[Event], replay: _Replay, due: int) 
     return long
 
 
-def _journal(run: Run, draft: Draft, events: Sequence[Event], replay: _Replay, plan: _Plan, moved: Cursor) -> None:
+def _journal(run: Run, draft: Draft, causes: Causes, replay: _Replay, plan: _Plan, moved: Cursor) -> None:
     """Tell each player whose rated games came out anew what they were before, and what caused it."""
     if not plan.rerated or replay.rebuild:
         return
-    causes: list[tuple[str, str, str]] = [
-        (str(e.what or e.kind), e.game.club if e.game is not None else "", e.game.game_id if e.game is not None else "")
-        for e in events
-    ][:CAUSES]
     before = store.read_states(run.table, run.pool.id, plan.rerated, run.cursor.view)
     for sid, games in plan.rerated.items():
         row, now = before.get(sid), replay.ready.fold.states.get(sid)
         one = (row.state.rating, row.state.index) if row is not None else None
-        two = (now.rating, now.index) if now is not None else None
+        two = plan.came_to.get(sid, (now.rating, now.index) if now is not None else None)
         if one != two:
-            entry = notes.Entry(run.now, causes, one, two, games)
+            entry = notes.Entry(run.now, causes.of(sid), one, two, games)
             item = notes.entry_item(run.pool.id, sid, moved.position, run.now, entry)
             draft.beside.append(item)
 
