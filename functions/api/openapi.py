@@ -41,7 +41,8 @@ REASONS = {
     500: "A fault of ours.",
     503: "Busy; nothing was stored.",
 }
-RETRY_LATER = {429, 503}
+RETRY_LATER = {409, 429, 503}
+"""A 409 has it only where waiting helps (the first request under an Idempotency-Key still runs)."""
 PARTS = {
     "game": {
         "type": "string",

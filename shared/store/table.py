@@ -190,6 +190,11 @@ def _pause(attempt: int) -> None:
     time.sleep(random.uniform(0, min(0.02 * 2**attempt, 0.6)))  # noqa: S311 - jitter, no secret
 
 
+def pause(attempt: int) -> None:
+    """Wait before what was overtaken is tried again: longer each time, and never all for the same time."""
+    _pause(attempt)
+
+
 class Table:
     """The table of one deployment."""
 

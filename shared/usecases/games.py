@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from shared.ratings.base import (
 from shared.store import attention, keys, ledger, notes, people, pools
 from shared.store import rated as rated_store
 from shared.store.pools import Pool
-from shared.store.table import ABSENT, Busy, ConditionFailed, Delete, Item, Key, Operation, Put
+from shared.store.table import ABSENT, Busy, ConditionFailed, Delete, Item, Key, Operation, Put, pause
 from shared.usecases import eligibility, previews
 from shared.usecases.context import Context
 from shared.usecases.drafts import Answer, GameDraft
@@ -43,6 +43,8 @@ FUTURE = 10 * 60 * MICROSECONDS
 """A game may end this much in the future: clocks differ."""
 VIEWS = 5
 """How often a reader looks again when replays overtake it."""
+ATTEMPTS = 6
+"""How often a request looks again when others' writes overtake it, before it answers that the game is busy."""
 REVISIONS = 200
 """So many revisions of one game are kept; one more is refused."""
 REVISIONS_BYTES = 30_000
@@ -92,6 +94,25 @@ class Stored:
     def ref(self) -> GameRef:
         """(club, game id)."""
         return (self.game.club, self.game.game_id)
+
+
+class Overtaken(Exception):
+    """What the request rested on changed between its look and its write, and nothing was stored: it looks again."""
+
+
+def _looking_again(attempt: Callable[[], Answer]) -> Answer:
+    """Answer as if the requests that came at once had come one after another: who was overtaken begins anew, and
+    finds what the other has done.
+
+    Raises:
+        Busy: it was overtaken each time; nothing was stored.
+    """
+    for number in range(ATTEMPTS):
+        try:
+            return attempt()
+        except Overtaken:
+            pause(number)
+    raise Busy("game")
 
 
 _game = msgspec.json.Decoder(Game)
@@ -234,6 +255,8 @@ class Checked:
     note: str
     warnings: list[dict[str, str]]
     registrations: list[Operation] = field(default_factory=list)
+    registered: dict[str, str] = field(default_factory=dict)
+    """handle → name of those whom they register."""
     handles: dict[str, str] = field(default_factory=dict)
     """handle → server-made id."""
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -332,7 +355,9 @@ def check(
     )
     warnings = [{"field": f"{below}.{w.field}", "code": w.code, "message": w.message} for w in normal.warnings]
     game, more = eligibility.with_leavers(ctx, pool, game, sids, found)
-    return Checked(game, draft.note, warnings + more, registrations, sids, {below: raw})
+    made = {(one.item["pk"], one.item["sk"]) for one in registrations if isinstance(one, Put)}
+    registered = {h.lower(): name for h, name in draft.register if keys.handle(h.lower()) in made}
+    return Checked(game, draft.note, warnings + more, registrations, registered, sids, {below: raw})
 
 
 def _seated(system: RuleSystem, raw: Any, below: str, settings: Settings) -> tuple[Sequence[str], list[BadField]]:
@@ -407,6 +432,27 @@ def submit(
     """
     idem = _Idempotency(ctx, club, idempotency_key, f"{pool.id}:{body_digest}")
     game_id = draft.game_id or idem.derived_id() or ctx.token(16)
+    try:
+        return _looking_again(
+            lambda: _submit(ctx, pool, club, game_id, draft, idem, preview=preview, preview_token=preview_token)
+        )
+    except (Problem, Busy):
+        idem.release()
+        raise
+
+
+def _submit(
+    ctx: Context,
+    pool: Pool,
+    club: str,
+    game_id: str,
+    draft: GameDraft,
+    idem: _Idempotency,
+    *,
+    preview: bool,
+    preview_token: str | None,
+) -> Answer:
+    """Look once and store. Raises Overtaken where somebody else was faster, the mark of the key still being there."""
     wanted = _wanted_ahead(pool, club, game_id, draft, idem)
     ahead = ctx.table.batch_get(wanted)
     if (answer := idem.look(ahead)) is not None:
@@ -415,6 +461,7 @@ def submit(
     checked.game = msgspec.structs.replace(checked.game, game_id=game_id)
     item = ahead.get(keys.game(pool.id, club, game_id))
     if item is not None:
+        idem.release()
         return _existing(ctx, pool, from_item(item), checked)
     fingerprint = fingerprint_of(pool.system, checked.game)
     door = eligibility.check(ctx, pool, checked.game, checked.handles, ahead, checked.body)
@@ -436,14 +483,11 @@ def submit(
         if preview_token is not None:
             operations = previews.guarded(ctx, pool, preview_token, operations)
         _transact(ctx, operations, guard, distinct=draft.distinct)
-    except (Problem, Busy):
-        idem.release()
-        raise
     except ConditionFailed as failure:
-        idem.release()
-        if 0 in failure.failed and 0 in failure.items:
+        if 0 in failure.failed and 0 in failure.items and not checked.registrations:
+            idem.release()
             return _existing(ctx, pool, from_item(failure.items[0]), checked)
-        _raise_failed(operations, failure, checked.registrations)
+        raise _reason(ctx, operations, failure, checked) from failure
     return answer
 
 
@@ -591,25 +635,40 @@ def _duplicate(item: Mapping[str, Any]) -> Problem:
     return Problem(409, "possible-duplicate", detail, extra={"existing": first})
 
 
-def _raise_failed(
-    operations: Sequence[Operation], failure: ConditionFailed, registrations: Sequence[Operation]
-) -> None:
-    """The problem that a failed condition stands for."""
+def _reason(
+    ctx: Context, operations: Sequence[Operation], failure: ConditionFailed, checked: Checked | None
+) -> Problem | Overtaken:
+    """What a failed condition stands for: a refusal, or that what was looked at is no longer so.
+
+    Where the game itself is another by now, all that rests on it is looked at again before anything is refused.
+    """
+    if 0 in failure.failed:
+        return Overtaken()
     previews.raise_if_moved(operations, failure)
     for number in failure.failed:
         operation = operations[number]
-        item = failure.items.get(number, {})
         if isinstance(operation, Put) and operation.item["pk"].startswith("FP#"):
-            raise _duplicate(item) from failure
-        if operation in registrations:
-            raise Problem(
-                409, "player-exists", "A player of that id was registered just now; send the game again."
-            ) from failure
+            return _duplicate(failure.items.get(number, {}))
         if isinstance(operation, Put) and operation.item["pk"].startswith("IDEM#"):
-            raise _still_running() from failure
-        if isinstance(operation, Put) and operation.item["pk"].startswith("PLAYER#"):
-            raise Problem(409, "changed-meanwhile", "The player changed in between; please try again.") from failure
-    raise Problem(409, "changed-meanwhile", "The game changed in between; please try again.") from failure
+            return _still_running()
+    if checked is not None:
+        _refuse_another_person(ctx, checked)
+    return Overtaken()
+
+
+def _refuse_another_person(ctx: Context, checked: Checked) -> None:
+    """Raise 409 where somebody else was registered under an id since it was looked for: by another club, or under
+    another name. The same person is no reason to refuse: the game goes on with him."""
+    for handle, name in checked.registered.items():
+        person = people.find(ctx.table, handle)
+        if person is None:
+            continue
+        if person.managed_by != checked.game.club or people.search_name(person.name) != people.search_name(name):
+            detail = (
+                f"Another player was registered as {handle!r} just now. "
+                "Send the game again if this is the same person, else choose another id."
+            )
+            raise Problem(409, "player-exists", detail)
 
 
 def _existing(ctx: Context, pool: Pool, stored: Stored, checked: Checked) -> Answer:
@@ -640,6 +699,8 @@ class _Idempotency:
         self.key = keys.idempotency(club, key) if key is not None else None
         self.club = club
         self.now = ctx.clock()
+        self.marked = False
+        """This request's own mark stands."""
 
     @property
     def partition(self) -> str:
@@ -666,7 +727,7 @@ class _Idempotency:
             )
         if "answer" in item:
             return Answer(item["status"], msgspec.json.decode(item["answer"]))
-        if item["marked_at"] + RUNNING > self.now:
+        if not self.marked and item["marked_at"] + RUNNING > self.now:
             raise _still_running()
         return None
 
@@ -677,7 +738,7 @@ class _Idempotency:
 
     def mark(self) -> None:
         """Say that this request runs. Raises Problem 409 when another one of the same key was faster."""
-        if self.key is None:
+        if self.key is None or self.marked:
             return
         free = f"{ABSENT} OR (#body = :body AND attribute_not_exists(answer) AND #marked_at <= :stale)"
         values = {"body": self.body, "stale": self.now - RUNNING}
@@ -685,14 +746,16 @@ class _Idempotency:
             self.ctx.table.write(Put(self._item(), free, values))
         except ConditionFailed:
             raise _still_running() from None
+        self.marked = True
 
     def release(self) -> None:
         """Take the mark back: nothing was stored, so that the same request may be sent again at once. Best effort."""
-        if self.key is None:
+        if not self.marked:
             return
+        self.marked = False
         mine = "#marked_at = :mine AND attribute_not_exists(answer)"
         try:
-            self.ctx.table.write(Delete(self.key, mine, {"mine": self.now}))
+            self.ctx.table.write(Delete(self.key or ("", ""), mine, {"mine": self.now}))
         except (ConditionFailed, Busy):
             return
 
@@ -853,7 +916,26 @@ def correct(
 
     Raises:
         Problem: 404, 412 (another revision), 422, 409.
+        Busy: others changed the game, or its players, each time; nothing was stored.
     """
+    by = "admin" if admin else club
+    return _looking_again(
+        lambda: _correct(ctx, pool, by, ref, draft, reason, if_match, preview=preview, preview_token=preview_token)
+    )
+
+
+def _correct(
+    ctx: Context,
+    pool: Pool,
+    by: str,
+    ref: GameRef,
+    draft: GameDraft,
+    reason: str,
+    if_match: int,
+    *,
+    preview: bool,
+    preview_token: str | None,
+) -> Answer:
     stored = load(ctx, pool, ref)
     game = stored.game
     name = _handles_of(ctx, pool.system, game.content)
@@ -881,7 +963,7 @@ def correct(
         stored,
         new,
         what,
-        by="admin" if admin else club,
+        by=by,
         reason=reason,
         checked=checked,
         distinct=draft.distinct,
@@ -1010,7 +1092,11 @@ def _replace(
     preview_token: str | None = None,
     status: int = 200,
 ) -> Answer:
-    """Store a new revision with its event, on condition that the present one is still the newest."""
+    """Store a new revision with its event, on condition that the present one is still the newest.
+
+    Raises:
+        Overtaken: it is not; or somebody whom the game names changed.
+    """
     if preview:
         now, touches = revision_time(ctx, stored), min(stored.earliest, new.started_at)
         handles = checked.handles if checked is not None else None
@@ -1022,9 +1108,7 @@ def _replace(
     try:
         _transact(ctx, operations, guard, distinct=distinct)
     except ConditionFailed as failure:
-        if 0 in failure.failed:
-            raise _another_revision(failure.items.get(0, {}).get("revision", stored.game.revision)) from None
-        _raise_failed(operations, failure, checked.registrations if checked is not None else ())
+        raise _reason(ctx, operations, failure, checked) from failure
     return Answer(status, read_stored(ctx, pool, changed))
 
 
@@ -1051,22 +1135,24 @@ def void(
     preview: bool = False,
     preview_token: str | None = None,
 ) -> Answer:
-    """Take a game back, with a reason; again: the same answer."""
-    stored = load(ctx, pool, ref)
-    if stored.game.void:
-        return Answer(200, read_stored(ctx, pool, stored))
-    new = msgspec.structs.replace(stored.game, revision=stored.game.revision + 1, void=True)
-    return _replace(
-        ctx,
-        pool,
-        stored,
-        new,
-        "voided",
-        by="admin" if admin else club,
-        reason=reason,
-        preview=preview,
-        preview_token=preview_token,
-    )
+    """Take a game back, with a reason; again, also at the same moment: the same answer.
+
+    Raises:
+        Problem: 404, 409.
+        Busy: others changed the game each time; nothing was stored.
+    """
+
+    def attempt() -> Answer:
+        stored = load(ctx, pool, ref)
+        if stored.game.void:
+            return Answer(200, read_stored(ctx, pool, stored))
+        new = msgspec.structs.replace(stored.game, revision=stored.game.revision + 1, void=True)
+        by = "admin" if admin else club
+        return _replace(
+            ctx, pool, stored, new, "voided", by=by, reason=reason, preview=preview, preview_token=preview_token
+        )
+
+    return _looking_again(attempt)
 
 
 def to_come(field: str, at: int) -> BadField:
@@ -1089,6 +1175,10 @@ def _open_game(ctx: Context, pool: Pool, ref: GameRef) -> tuple[Stored, dict[str
 
 def quit(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int) -> Answer:  # noqa: A001
     """A player left an open game: rated at once. The same again: 200."""
+    return _looking_again(lambda: _quit(ctx, pool, club, ref, player, at))
+
+
+def _quit(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int) -> Answer:
     stored, name, _ = _open_game(ctx, pool, ref)
     game, system = stored.game, pool.system
     if at > ctx.clock() + FUTURE:
@@ -1105,6 +1195,10 @@ def quit(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int
 
 def quit_return(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int) -> Answer:
     """A quitter is back in time: the quit is taken back. Raises Problem 409 when too late."""
+    return _looking_again(lambda: _quit_return(ctx, pool, club, ref, player, at))
+
+
+def _quit_return(ctx: Context, pool: Pool, club: str, ref: GameRef, player: str, at: int) -> Answer:
     stored, name, settings = _open_game(ctx, pool, ref)
     system = pool.system
     handles = system.translate(stored.game.content, lambda s: name.get(s, s))

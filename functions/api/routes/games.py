@@ -148,7 +148,7 @@ def void(request: Request) -> Answer:
     "POST",
     GAME + "/quits",
     Access.SUBMIT,
-    {201: answers.Reply},
+    {200: answers.Reply, 201: answers.Reply},
     problems=(409,),
     body=models.QuitBody,
     existing=("pool", "game"),
