@@ -645,14 +645,17 @@ class Bridier:
         rules = cast("BridierSettings", settings)
         door = _Door(given.players)
         several = given.defeats is not None or given.alliances is not None or given.ruins is not None
-        named = bool(given.defeats or given.alliances or given.ruins)
         content: Content = {"players": sorted(given.players)}
         if given.winner is not None or given.draw:
             duel = "winner" if given.winner is not None else "draw"
             if len(given.players) != 2:
                 door.refuse(duel, "not-a-duel", "Only a game of two has a winner or a draw; list the defeats.")
-            if named:
+            if given.defeats or given.ruins:
                 door.refuse(duel, "two-results", "Give a winner, a draw, or the defeats: only one of them.")
+            if given.alliances:
+                if len(given.players) == 2:
+                    door.refuse("alliances", "alliances-in-a-duel", "A game of two has no alliances; leave them out.")
+                door.alliances(given.alliances, fair=rules.fair_alliances)
             if given.winner is not None and given.draw:
                 door.refuse("draw", "two-results", "A game with a winner is no draw.")
             if given.winner is not None:

@@ -476,6 +476,19 @@ BEATEN = {"winner": "a", "loser": "b"}
         ({"players": ["a", "b"], "winner": "a", "draw": True}, {("draw", "two-results")}),
         ({"players": ["a", "b"], "winner": "a", "defeats": [BEATEN]}, {("winner", "two-results")}),
         ({"players": ["a", "b"], "draw": True, "ruins": [{"player": "a"}]}, {("draw", "two-results")}),
+        (
+            {"players": ["a", "b"], "winner": "a", "alliances": [["a", "a"]]},
+            {("alliances", "alliances-in-a-duel"), ("alliances[0][1]", "allied-twice")},
+        ),
+        ({"players": ["a", "b"], "draw": True, "alliances": [["b", "a"]]}, {("alliances", "alliances-in-a-duel")}),
+        (
+            {"players": ["a", "b"], "winner": "a", "alliances": [["a", "b"]], "defeats": [BEATEN]},
+            {("alliances", "alliances-in-a-duel"), ("winner", "two-results")},
+        ),
+        (
+            {"players": ABC, "winner": "a", "alliances": [["a", "x"]]},
+            {("winner", "not-a-duel"), ("alliances[0][1]", "not-in-the-game")},
+        ),
         ({"players": ABC, "winner": "a"}, {("winner", "not-a-duel")}),
         ({"players": ABC, "draw": True}, {("draw", "not-a-duel")}),
         (
