@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -92,14 +93,15 @@ def read_table(
     Args:
         data: CSV (UTF-8 with or without BOM, UTF-16, Windows-1252; comma, semicolon or tab; any line ends), a
             workbook (.xlsx), a tournament report (TRF16) or PGN. At most 12,000,000 bytes and 30,000 rows.
-        filename: as the sender calls it.
+        filename: as the sender calls it. Where the content is no format we know and not clearly a table either, its
+            ending says what was expected.
         sheet: of a workbook, the sheet to read; else its first visible sheet that has cells.
         forfeits: of a tournament report or PGN: whether games won without play count.
 
     Raises:
         TooLarge: a limit was passed; carries the limit.
         ImportFileError: ``empty-file``, ``not-text``, ``mixed-encoding``, ``quote-not-closed``, ``old-excel``,
-            ``not-a-workbook``, ``no-such-sheet``, ``encrypted``, ``other-format``.
+            ``not-a-workbook``, ``not-pgn``, ``not-trf``, ``no-such-sheet``, ``encrypted``, ``other-format``.
     """
     from shared.imports import chess, xlsx  # they build tables, so they import this module
 
@@ -121,7 +123,26 @@ def read_table(
         return chess.read_trf(text, encoding, forfeits)
     if text.lstrip()[:100].lower().startswith(("<!doctype", "<html", "<?xml", "{\\rtf")):
         raise refuse("other-format", f"{called} is not a table; save it as CSV or .xlsx.")
+    expected = _EXPECTED.get((filename or "").rpartition(".")[2].strip().lower())
+    if expected is not None and not _is_table(text):
+        raise refuse(expected[0], f"{called} {expected[1]}")
     return _read_csv(text, encoding)
+
+
+_NO_TRF = (
+    "not-trf",
+    "is no tournament report (TRF16): it must begin with a line such as 012 and the tournament's name, and have a line "
+    "001 for each player.",
+)
+_NO_WORKBOOK = ("not-a-workbook", "is no workbook; save it as .xlsx, or as CSV with the columns' headings.")
+_EXPECTED = {
+    "pgn": ("not-pgn", 'is no PGN: it must begin with the tags of a game, such as [White "Anna"], each in a line.'),
+    "trf": _NO_TRF,
+    "trfx": _NO_TRF,
+    "xlsx": _NO_WORKBOOK,
+    "xls": _NO_WORKBOOK,
+}
+"""By a file name's ending, what the file is not after all: the code, and what was expected."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
@@ -212,6 +233,17 @@ def _separator(text: str) -> tuple[str, int]:
         if best is None or rank > best[0]:
             best = (rank, separator)
     return (best[1] if best else ","), 0
+
+
+def _is_table(text: str) -> bool:
+    """Whether one of the first rows has headings we know, two at least."""
+    separator, start = _separator(text)
+    lines = io.StringIO(text[start : start + 100_000], newline="")
+    try:
+        first = itertools.islice(csv.reader(lines, delimiter=separator), HEADING_WITHIN)
+        return any(known(cells[: MAX_COLUMNS * 2]) >= 2 for cells in first)
+    except csv.Error:
+        return False
 
 
 def _read_csv(text: str, encoding: str) -> Table:

@@ -301,3 +301,32 @@ def test_a_damaged_workbook_is_read_or_refused(at, byte):
 
 
 GOOD = far("B2")
+
+
+MOVES = b"1. e4 e5 2. Nf3 Nc6 1-0\n"
+
+
+@pytest.mark.parametrize(
+    "data", [MOVES, b"anna;beat;1\n", b'an open "quote\nand, more', b"012 Winter Cup\n042 2026/11/01\n"]
+)
+@pytest.mark.parametrize(
+    ("name", "code", "expected"),
+    [("a.pgn", "not-pgn", "PGN"), ("A.PGN", "not-pgn", "PGN"), ("a.b.trf", "not-trf", "TRF16"),
+     ("a.trfx", "not-trf", "TRF16"), ("a.xlsx", "not-a-workbook", "workbook"), ("a.xls", "not-a-workbook", "workbook")],
+)  # fmt: skip
+def test_a_file_that_is_not_what_its_name_says(data, name, code, expected):
+    with pytest.raises(ImportFileError) as caught:
+        read_table(data, name)
+    (error,) = caught.value.errors
+    assert error.code == code
+    assert name in error.message
+    assert expected in error.message
+
+
+@pytest.mark.parametrize("name", ["a.pgn", "a.trf", "a.xlsx", "a.csv", "a.txt", "pgn", None])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_is_one_whatever_it_is_called(name, separator):
+    data = f"Our evening\nDatum{separator}Weiss{separator}Schwarz\n2026-11-03{separator}a{separator}b\n".encode()
+    assert len(rows_of(data, filename=name)) == 3
+    assert rows_of(b"x,y\n1,2\n", filename=None if name is None else "a.csv") == [(1, ("x", "y")), (2, ("1", "2"))]
+    assert read_table(b'[White "a"]\n[Black "b"]\n[Result "1-0"]\n', name).kind == "pgn"
