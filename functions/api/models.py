@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, LiteralString
 from zoneinfo import available_timezones
@@ -23,6 +22,14 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from shared.characters import (
+    NAME_LENGTH,
+    NOTE_LENGTH,
+    is_blank,
+    is_printable,
+    is_printable_text,
+    tidy_note,
+)
 from shared.ids import ID_FORM, ID_PATTERN, fold_id
 from shared.ledger.calendar import zone
 from shared.ledger.order import to_instant
@@ -32,8 +39,6 @@ from shared.usecases.drafts import GameDraft
 from shared.usecases.people import parse_start
 from shared.usecases.pools import check_rules
 
-NAME_LENGTH = 80
-NOTE_LENGTH = 1000
 REASON_LENGTH = 500
 LABEL_LENGTH = 80
 MOST_CLUBS = 20
@@ -41,8 +46,6 @@ MOST_CLUBS = 20
 MOST_POOL_CLUBS = 1000
 MOST_RULES = 200
 MOST_REGISTRATIONS = 20
-JOINERS = frozenset("\u200c\u200d")
-"""Zero-width joiners: invisible, but Persian spelling and family emoji are made with them."""
 DAY_FORM: LiteralString = "A day is wanted, as 2026-11-03."
 FIRST_YEAR, LAST_YEAR = 1000, 9998
 """Days and instants outside lose themselves in conversions between time zones."""
@@ -62,14 +65,6 @@ def _id(value: Any) -> str:
     return folded
 
 
-def is_printable(text: str) -> bool:
-    """No control, format (bidi overrides among them), surrogate, private or line-separating characters."""
-    return all(c in JOINERS or unicodedata.category(c) not in _UNPRINTABLE for c in text)
-
-
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-
-
 def _printable(value: str) -> str:
     if not is_printable(value):
         raise PydanticCustomError("not-printable", "Control and invisible characters are not allowed.")
@@ -77,14 +72,14 @@ def _printable(value: str) -> str:
 
 
 def _not_blank(value: str) -> str:
-    if not any(c not in JOINERS and not c.isspace() for c in value):
+    if is_blank(value):
         raise PydanticCustomError("blank", "There must be something to read.")
     return value
 
 
 def _text(value: str) -> str:
     """Text of several lines: line ends and tabs are fine."""
-    return value if is_printable(re.sub(r"[\r\n\t]", "", value)) else _printable(value)
+    return value if is_printable_text(value) else _printable(value)
 
 
 Id = Annotated[
@@ -96,7 +91,7 @@ Name = Annotated[
     str, Field(min_length=1, max_length=NAME_LENGTH), AfterValidator(_printable), AfterValidator(_not_blank)
 ]
 Label = Annotated[str, Field(max_length=LABEL_LENGTH), AfterValidator(_printable)]
-Note = Annotated[str, Field(max_length=NOTE_LENGTH), AfterValidator(_text)]
+Note = Annotated[str, Field(max_length=NOTE_LENGTH), AfterValidator(_text), AfterValidator(tidy_note)]
 Reason = Annotated[
     str, Field(min_length=1, max_length=REASON_LENGTH), AfterValidator(_text), AfterValidator(_not_blank)
 ]

@@ -110,13 +110,15 @@ def whole(text: str, most: int = MAX_SCORE) -> int:
     """A whole number from 0 to ``most``.
 
     ``3,0`` and ``3.0`` are 3, for Excel's sake; ``2'500`` and ``2 500`` are 2500; ``2.500`` is refused, since it is
-    2500 to some and 2.5 to others; and so is all that is negative, a fraction, not a number, or made by Excel.
+    2500 to some and 2.5 to others; and so is all that is negative, a fraction, not a number, or made by Excel. With an
+    apostrophe before it, as our exports mark a number of five digits that could be Excel's day, it is what it says.
 
     Raises:
         Problem: ``negative``, ``not-whole``, ``ambiguous-number``, ``out-of-range``, ``not-a-number``, ``excel-...``.
     """
-    broken = damage(text)
-    if broken:
+    if text[:1] == "'" and _WHOLE.fullmatch(text[1:]):
+        text = text[1:]
+    elif broken := damage(text):
         raise broken
     if not text.isascii() and not _THOUSANDS.fullmatch(text) and text[:1] != "−":
         raise Problem("not-a-number", f'"{text[:40]}" is not a whole number.')

@@ -8,11 +8,12 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from shared.characters import tidy_note
 from shared.imports.cells import damage, instant_text
 from shared.imports.games import ImportReading
 from shared.imports.headings import LAYOUTS, REASON, column_of
 from shared.imports.table import BOM
-from shared.imports.text import neutralise
+from shared.imports.text import match_key, neutralise
 
 
 def _csv(rows: Iterable[Sequence[str]], separator: str) -> bytes:
@@ -77,12 +78,12 @@ def game_cells(game: Mapping[str, Any], system_name: str, time_zone: dt.tzinfo) 
     started = dt.datetime.fromisoformat(str(game.get("started_at") or game["finished_at"]))
     game_id = str(game.get("game_id") or "")
     cells = {
-        "game_id": "'" + game_id if damage(game_id, is_id=True) else game_id,
+        "game_id": _kept(game_id, is_id=True),
         "started": instant_text(started.astimezone(time_zone)),
         "group": game.get("group") or "",
         "tournament": game.get("tournament") or "",
-        "round": "" if game.get("round") is None else str(game["round"]),
-        "note": (game.get("note") or "").strip(),
+        "round": "" if game.get("round") is None else _kept(str(game["round"])),
+        "note": tidy_note(game.get("note") or ""),
     }
     teams = result.get("teams")
     if teams is not None:
@@ -95,17 +96,31 @@ def game_cells(game: Mapping[str, Any], system_name: str, time_zone: dt.tzinfo) 
         if len(players) != 2 or (winner is None and not result.get("draw")):
             return None
         cells["player1"], cells["player2"] = players
-        cells["winner"] = "draw" if result.get("draw") else str(players.index(winner) + 1)
+        cells["winner"] = _duel_winner(players, "draw" if result.get("draw") else str(players.index(winner) + 1))
     else:
         cells["winner"] = {"team1": "1", "team2": "2", "draw": "draw"}.get(winner or "", "")
     for kind in ("striche", "points"):
         scores = result.get(kind)
         if scores is not None:
             for side, score in enumerate(scores, 1):
-                cells[f"{kind}{side}"] = str(sum(score.values()) if isinstance(score, Mapping) else score)
+                cells[f"{kind}{side}"] = _kept(str(sum(score.values()) if isinstance(score, Mapping) else score))
     if system_name == "spades" and not cells["winner"]:
         return None
     return {column: cells.get(column, "") for column in LAYOUTS[system_name].columns if column not in ("date", "time")}
+
+
+def _kept(cell: str, *, is_id: bool = False) -> str:
+    """A cell that a spreadsheet would change, or that looks as if one had, marked so that it is read as it stands."""
+    return "'" + cell if damage(cell, is_id=is_id) else cell
+
+
+_IN_WORDS = {"1": "player 1", "2": "player 2", "draw": "match nul"}
+"""The same in words with a blank, which no id has."""
+
+
+def _duel_winner(players: Sequence[str], word: str) -> str:
+    """Who won a game of two, in a word that is not also the id of one who plays."""
+    return _IN_WORDS[word] if any(match_key(player) == word for player in players) else word
 
 
 _SAID = frozenset({"teams", "players", "winner", "outcome", "draw", "striche", "points"})

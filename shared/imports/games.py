@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shared.characters import NAME_LENGTH, is_printable, tidy_note
 from shared.imports.cells import (
     ORDERS,
     Day,
@@ -32,8 +33,8 @@ from shared.imports.headings import COMMON, LAYOUTS, REASON, RESULT, Layout, col
 from shared.imports.table import HEADING_WITHIN, MAX_ROWS, Notice, Table, TableRow, too_many_rows
 from shared.imports.text import match_key, search_key
 
-MAX_NAME = 80
-MAX_ROUND = 9_999
+MAX_ROUND = 999_999
+"""As the API takes them."""
 NOON = dt.time(12)
 """A day without a time."""
 
@@ -483,7 +484,7 @@ class _Reader:
             except Problem as problem:
                 self._fail(draft, "round", problem)
         if "note" in self.columns:
-            draft.values["note"] = self._cell(draft.row, "note")
+            draft.values["note"] = tidy_note(self._cell(draft.row, "note"))
 
     def _key(self, text: str) -> str:
         key = self.keys.get(text)
@@ -652,9 +653,9 @@ def _text_problem(text: str) -> Problem | None:
     """What is wrong with a name or a label."""
     if not text:
         return None
-    if len(text) > MAX_NAME:
-        return Problem("too-long", f"The text has {len(text)} characters; at most {MAX_NAME} are allowed.")
-    if not text.isprintable() and not " ".join(text.split()).isprintable():
+    if len(text) > NAME_LENGTH:
+        return Problem("too-long", f"The text has {len(text)} characters; at most {NAME_LENGTH} are allowed.")
+    if not is_printable(" ".join(text.split())):  # a cell's line breaks are blanks to a name
         return Problem("not-printable", "The text has characters that cannot be printed.")
     return excel_error(text)
 

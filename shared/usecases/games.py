@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
+from shared.characters import tidy_note
 from shared.fields import bad_fields, mentions, outermost
 from shared.ledger import calendar
 from shared.ledger.events import Event, What, event_id
@@ -190,6 +191,14 @@ def digest_of(system: RuleSystem, game: Game, note: str) -> str:
     same = msgspec.structs.replace(game, club="", game_id="", revision=0, void=False, content={})
     told = _told(system, game.content).decode()
     return hashlib.sha256(msgspec.json.encode([same, told, note], order="deterministic")).hexdigest()
+
+
+def says_the_same(system: RuleSystem, stored: Stored, digest: str) -> bool:
+    """Whether a digest is that of the game as it stands; blanks at the ends of a note kept from before do not count."""
+    if digest == stored.digest:
+        return True
+    note = tidy_note(stored.note)
+    return note != stored.note and digest == digest_of(system, stored.game, note)
 
 
 def fingerprint_of(system: RuleSystem, game: Game) -> str:
@@ -674,7 +683,8 @@ def _refuse_another_person(ctx: Context, checked: Checked) -> None:
 def _existing(ctx: Context, pool: Pool, stored: Stored, checked: Checked) -> Answer:
     """The id is taken: 200 when this is equal to any of its revisions, else 409 with the present game."""
     body = read_stored(ctx, pool, stored)
-    if digest_of(pool.system, checked.game, checked.note) in {r.digest for r in stored.revisions}:
+    digest = digest_of(pool.system, checked.game, checked.note)
+    if digest in {r.digest for r in stored.revisions} or says_the_same(pool.system, stored, digest):
         return Answer(200, body)
     raise Problem(
         409,
@@ -944,7 +954,7 @@ def _correct(
     checked = check(ctx, pool, ref[0], whole, live, _doors_ahead(ctx, pool, whole))
     new = msgspec.structs.replace(checked.game, club=ref[0], game_id=ref[1], revision=game.revision + 1)
     digest = digest_of(pool.system, new, checked.note)
-    if digest == stored.digest and not game.void and if_match in (game.revision, game.revision - 1):
+    if says_the_same(pool.system, stored, digest) and not game.void and if_match in (game.revision, game.revision - 1):
         return Answer(200, read_stored(ctx, pool, stored))
     eligibility.check_change(ctx, pool, game, new, checked.handles, checked.body)
     if if_match != game.revision:

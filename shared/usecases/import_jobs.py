@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 import orjson
 
+from shared.characters import is_printable
 from shared.imports import MAX_BYTES, CellError, Forfeits, ImportFileError
 from shared.problems import BadField, Problem, forbidden, invalid, not_found
 from shared.ratings.base import MICROSECONDS
@@ -389,7 +390,7 @@ def options_from(query: Callable[[str], str | None], answers: Mapping[str, str],
     if forfeits not in ("skip", "count"):
         wrong.append(BadField("forfeits", "forfeits", "`forfeits` is `skip` or `count`."))
     filename = query("filename") or ""
-    if not filename.isprintable():
+    if not is_printable(filename):
         wrong.append(BadField("filename", "not-printable", "A file name has only printable characters."))
     if wrong:
         raise invalid(wrong)

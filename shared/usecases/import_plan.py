@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from shared.characters import NOTE_LENGTH, is_printable_text
 from shared.ids import ID_FORM, fold_id, id_from
 from shared.imports import (
     LAYOUTS,
@@ -42,7 +43,6 @@ Status = Literal["new", "unchanged", "corrected", "skipped", "bad"]
 DUPLICATE = "duplicate"
 """The question whether a game that looks like one already stored is another: ``duplicate:<row>``, or for all rows."""
 DISTINCT, SKIP = "distinct", "skip"
-NOTE_LENGTH = 1000
 READERS = 4
 """Batches of a large file are read side by side."""
 SIDE_BY_SIDE = 5
@@ -256,7 +256,7 @@ class _Planner:
         if fold_id(planned.game_id) is None:
             planned.errors.append(self._error(planned, "game_id", "id", ID_FORM))
         note = game.get("note") or ""
-        if len(note) > NOTE_LENGTH or not "".join(note.split()).isprintable():
+        if len(note) > NOTE_LENGTH or not is_printable_text(note):
             text = f"A note has at most {NOTE_LENGTH} printable characters."
             planned.errors.append(self._error(planned, "note", "note", text))
         if planned.errors:
@@ -309,7 +309,7 @@ class _Planner:
         )
         checked.game = changed
         digest = games.digest_of(self.pool.system, changed, checked.note)
-        if digest == stored.digest:
+        if games.says_the_same(self.pool.system, stored, digest):
             planned.status = "unchanged"
         elif digest in {revision.digest for revision in stored.revisions}:
             self.older.append(planned.row.number)
