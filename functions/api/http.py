@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ValidationError
 
-from shared.fields import MOST_ERRORS, bad_fields, outermost
+from shared.fields import MOST_ERRORS, bad_fields, outermost, path_text
 from shared.ids import ID_FORM, fold_id
 from shared.problems import BadField, Problem, invalid, not_found
 from shared.store.clubs import ADMIN
@@ -38,21 +38,24 @@ class _Refused(ValueError):
     """A JSON text that a careful sender would not send."""
 
 
+class _TooLarge:
+    """Stands where a number was that no machine holds, until it is known which field that is."""
+
+
+_TOO_LARGE = _TooLarge()
+
+
 def _refuse(what: str) -> NoReturn:
     raise _Refused(f"{what} is not a JSON number")
 
 
-def _float(text: str) -> float:
+def _float(text: str) -> float | _TooLarge:
     value = float(text)
-    if not math.isfinite(value):
-        raise _Refused("a number is too large")
-    return value
+    return value if math.isfinite(value) else _TOO_LARGE
 
 
-def _int(text: str) -> int:
-    if len(text) > 20 or abs(int(text)) > MAXIMUM_INTEGER:
-        raise _Refused("a number is too large")
-    return int(text)
+def _int(text: str) -> int | _TooLarge:
+    return _TOO_LARGE if len(text) > 20 or abs(int(text)) > MAXIMUM_INTEGER else int(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,18 +65,41 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _walk(value: Any, depth: int = 0) -> None:
-    if depth > MAXIMUM_DEPTH:
+def _walk(value: Any, wrong: list[BadField], steps: tuple[str | int, ...] = ()) -> Any:
+    """The value with None in place of what cannot be held, which is told in ``wrong``."""
+    if len(steps) > MAXIMUM_DEPTH:
         raise _Refused(f"it is nested more than {MAXIMUM_DEPTH} levels deep")
-    if isinstance(value, str):
-        value.encode()  # a lone surrogate cannot be stored, nor sent back
-    elif isinstance(value, dict):
+    if isinstance(value, dict):
         for name, entry in value.items():
-            name.encode()
-            _walk(entry, depth + 1)
+            if not _is_unicode(name):
+                raise _Refused("an object has a key with half a character (a surrogate alone)")
+            value[name] = _walk(entry, wrong, (*steps, name))
     elif isinstance(value, list):
-        for entry in value:
-            _walk(entry, depth + 1)
+        for number, entry in enumerate(value):
+            value[number] = _walk(entry, wrong, (*steps, number))
+    elif value is _TOO_LARGE:
+        message = f"This number is too large; whole numbers go to {MAXIMUM_INTEGER} at most."
+        _note(wrong, steps, "number-too-large", message)
+        return None
+    elif isinstance(value, str) and not _is_unicode(value):
+        message = "The text has half a character (a surrogate alone), which cannot be shown."
+        _note(wrong, steps, "not-unicode", message)
+        return None
+    return value
+
+
+def _note(wrong: list[BadField], steps: tuple[str | int, ...], code: str, message: str) -> None:
+    if len(wrong) < MOST_ERRORS:
+        wrong.append(BadField(path_text(steps)[:200], code, message))
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it has no lone surrogate, which can neither be stored nor sent back."""
+    try:
+        text.encode()
+    except UnicodeError:
+        return False
+    return True
 
 
 def parse_json(raw: bytes) -> Any:
@@ -82,11 +108,25 @@ def parse_json(raw: bytes) -> Any:
     Raises:
         Problem: 422 ``not-json``.
     """
+    value, wrong = parse_in_part(raw)
+    if wrong:
+        field = wrong[0].field
+        raise _not_json(f"{field or 'the whole'}: {wrong[0].message.rstrip('.')}")
+    return value
+
+
+def parse_in_part(raw: bytes) -> tuple[Any, list[BadField]]:
+    """As ``parse_json``; numbers and texts that cannot be held become None, and are told by their fields.
+
+    Raises:
+        Problem: 422 ``not-json``.
+    """
+    wrong: list[BadField] = []
     try:
         value = json.loads(
             raw.decode(), parse_constant=_refuse, parse_float=_float, parse_int=_int, object_pairs_hook=_object
         )
-        _walk(value)
+        value = _walk(value, wrong)
     except UnicodeError:
         raise _not_json("it is not UTF-8") from None
     except RecursionError:
@@ -95,7 +135,7 @@ def parse_json(raw: bytes) -> Any:
         raise _not_json(f"line {error.lineno}, column {error.colno}") from None
     except _Refused as error:
         raise _not_json(str(error)) from None
-    return value
+    return value, wrong
 
 
 def _not_json(why: str) -> Problem:
@@ -175,9 +215,16 @@ class Request:
 
     # -- what
     @cached_property
+    def _parsed(self) -> tuple[Any, list[BadField]]:
+        return parse_in_part(self.body) if self.body.strip() else ({}, [])
+
+    @property
     def json(self) -> Any:
-        """The body. Raises 422 when it is not JSON. No body is an empty object."""
-        return parse_json(self.body) if self.body.strip() else {}
+        """The body. Raises 422 when it is not JSON. No body is an empty object.
+
+        What cannot be held is None in it; ``model`` refuses it.
+        """
+        return self._parsed[0]
 
     def peek(self, name: str) -> bool:
         """Whether the body names a field; for access rights that hang on it, before anything is checked."""
@@ -189,11 +236,13 @@ class Request:
 
     def model(self, model: type[Model], wrong: list[BadField] | None = None, **context: Any) -> Model:
         """The body as a model. Raises 422 with every wrong field, those found before among them."""
-        wrong = list(wrong or [])
+        unheld = self._parsed[1]
+        wrong = [*(wrong or []), *unheld]
         try:
             parsed = model.model_validate(self.json, strict=True, context=context)
         except ValidationError as error:
-            wrong += bad_fields(error, self.json)
+            told = {field.field for field in unheld}
+            wrong += [field for field in bad_fields(error, self.json) if field.field not in told]
         if wrong:
             raise invalid(wrong[:MOST_ERRORS])
         return parsed
@@ -227,6 +276,8 @@ class Request:
     @property
     def digest(self) -> str:
         """What tells one body from another, however it is laid out."""
+        if self._parsed[1]:  # what was sent cannot be told from what stands for it
+            return hashlib.sha256(self.body).hexdigest()
         text = json.dumps(self.json, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 

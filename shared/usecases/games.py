@@ -285,7 +285,8 @@ def _times(ctx: Context, pool: Pool, draft: GameDraft, errors: list[BadField]) -
         errors.append(BadField("finished_at", "open-game", "An open game has no finished_at yet; send its result."))
     started = draft.started_at if draft.started_at is not None else finished
     if started is None:
-        if draft.result is None:
+        # A result that is wrong in form is no longer in the draft; the game is not open for that.
+        if draft.result is None and all(outermost(error.field) != "result" for error in draft.wrong):
             errors.append(BadField("started_at", "missing", "An open game needs the time it started."))
         return None
     limit = ctx.clock() + FUTURE
