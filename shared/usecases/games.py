@@ -1007,7 +1007,12 @@ def merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]
     """The draft with what it leaves out taken from the present revision."""
     game, given = stored.game, draft.given
     finishes = draft.result is not None
-    content = pool.system.as_submitted(pool.system.translate(game.content, lambda s: name.get(s, s)))
+    kept, follows = game.content, False
+    if "finished_at" in given and draft.finished_at is not None and game.finished_at is not None:
+        # A start that was not sent is the finish; so is the instant of what happened "at the end".
+        follows = "started_at" not in given and game.started_at == game.finished_at
+        kept = _with_finish(kept, game.finished_at, draft.finished_at)
+    content = pool.system.as_submitted(pool.system.translate(kept, lambda s: name.get(s, s)))
     result, line_up = draft.result, draft.line_up
     if result is None and line_up is None:
         if game.finished_at is not None:
@@ -1016,6 +1021,8 @@ def merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]
             line_up = {k: v for k, v in content.items() if k not in ("quits", "substitutes")}
     finished = draft.finished_at if "finished_at" in given else game.finished_at
     started = draft.started_at if "started_at" in given else game.started_at
+    if follows:
+        started = None
     if finishes and finished is None:
         finished = draft.finished_at
     return replace(
@@ -1031,6 +1038,19 @@ def merged(pool: Pool, stored: Stored, draft: GameDraft, name: Mapping[str, str]
         sequence=draft.sequence if "sequence" in given else game.sequence,
         note=draft.note if "note" in given else stored.note,
     )
+
+
+def _with_finish(content: Content, old: int, new: int) -> Content:
+    """A content whose quits, defeats and ruins at the finish stay there when the finish moves."""
+
+    def moved(line: Any) -> Any:
+        if not isinstance(line, Mapping) or line.get("at") != old:
+            return line
+        return {key: new if key in ("at", "back_at") and value == old else value for key, value in line.items()}
+
+    return {
+        key: [moved(line) for line in value] if isinstance(value, list) else value for key, value in content.items()
+    }
 
 
 def revision_time(ctx: Context, stored: Stored) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +14,11 @@ from tests.integration.people_fixture import Ladder, at, fields
 
 TEAMS = {"teams": [["anna", "bob"], ["cy", "dora"]]}
 OTHER = {"teams": [["dora", "cy"], ["bob", "anna"]]}
+
+
+def instant(text: str) -> str:
+    """As the API answers it."""
+    return dt.datetime.fromisoformat(text).astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
 
 
 @pytest.fixture
@@ -182,3 +189,76 @@ def test_a_game_sent_again_with_a_merged_record_is_the_same_game(ladder: Ladder,
     assert (answer["code"], answer["existing"]["game_id"]) == ("possible-duplicate", "g")
     ladder.send("p", "another", told[second], at(2))
     ladder.send("p", "again", told[second], at(1), distinct=True)
+
+
+def test_what_cannot_be_held_is_told_with_the_rest(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    huge = "9" * 41
+    raw = (
+        f'{{"game_id": "g", "finished_at": {huge}, "round": {huge}, "group": "a b", "note": "\\ud800", '
+        f'"result": {{"teams": [["anna", "bob"], ["cy", "dora"]], "striche": [{huge}, 1]}}}}'
+    )
+    answer = ladder.system.request("POST", "/v1/pools/p/games", body=raw.encode(), key=ladder.key)
+    assert (answer.status, answer.body["code"]) == (422, "invalid")
+    assert {(e["field"], e["code"]) for e in answer.body["errors"]} == {
+        ("finished_at", "number-too-large"),
+        ("round", "number-too-large"),
+        ("note", "not-unicode"),
+        ("result.striche[0]", "number-too-large"),
+        ("group", "id"),
+    }
+    body = {"game_id": "g", "finished_at": at(1), "result": {**TEAMS, "striche": [3, 1]}}
+    again = {"key": ladder.key, "headers": {"Idempotency-Key": "k"}}
+    assert ladder.system.request("POST", "/v1/pools/p/games", json={**body, "round": None}, **again).status == 201
+    text = json.dumps({**body, "round": 0}).replace('"round": 0', f'"round": {huge}')
+    other = ladder.system.request("POST", "/v1/pools/p/games", body=text.encode(), **again)
+    assert other.status == 422, "another body, though the number is held by nobody"
+
+
+# -- a start that was not given ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("finish", [at(1, 19), at(1, 22)])
+def test_a_start_that_was_not_given_follows_the_finish(ladder: Ladder, finish: str) -> None:
+    ladder.pool("p", "jass")
+    ladder.send("p", "g", {**TEAMS, "striche": [3, 1]}, at(1))
+    ladder.put("/v1/pools/p/games/g", {"reason": "later", "finished_at": finish}, revision=1, status=200)
+    game = ladder.get("/v1/pools/p/games/g")
+    assert (game["started_at"], game["finished_at"]) == (instant(finish), instant(finish))
+    equal = {"game_id": "g", "finished_at": finish, "result": {**TEAMS, "striche": [3, 1]}}
+    assert ladder.post("/v1/pools/p/games", equal, status=200)["revision"] == 2
+
+
+def test_a_start_that_was_given_stays(ladder: Ladder) -> None:
+    ladder.pool("p", "jass")
+    ladder.send("p", "g", {**TEAMS, "striche": [3, 1]}, at(1), started_at=at(1, 19))
+    ladder.put("/v1/pools/p/games/g", {"reason": "later", "finished_at": at(1, 22)}, revision=1, status=200)
+    assert ladder.get("/v1/pools/p/games/g")["started_at"] == instant(at(1, 19))
+    answer = ladder.put("/v1/pools/p/games/g", {"reason": "x", "finished_at": at(1, 18)}, revision=2, status=422)
+    assert fields(answer) == [("finished_at", "before-start")]
+    both = {"reason": "x", "started_at": at(1, 22), "finished_at": at(1, 23)}
+    ladder.put("/v1/pools/p/games/g", both, revision=2, status=200)
+    alone = {"reason": "x", "started_at": at(1, 21)}
+    ladder.put("/v1/pools/p/games/g", alone, revision=3, status=200)
+    game = ladder.get("/v1/pools/p/games/g")
+    assert (game["started_at"], game["finished_at"]) == (instant(at(1, 21)), instant(at(1, 23)))
+
+
+@pytest.mark.parametrize("finish", [at(1, 19, 30), at(1, 22)])
+@pytest.mark.parametrize("start", [{}, {"started_at": at(1, 19)}])
+def test_what_happened_at_the_finish_stays_there(ladder: Ladder, finish: str, start: dict[str, str]) -> None:
+    ladder.pool("p", "bridier")
+    ladder.pool("q", "spades")
+    early = [{"winner": "anna", "loser": "cy", "at": at(1, 19, 10)}] if start else []
+    result = {"players": ["anna", "bob", "cy"], "defeats": [*early, {"winner": "anna", "loser": "bob"}],
+              "ruins": [{"player": "cy"}]}  # fmt: skip
+    ladder.send("p", "g", result, at(1), **start)
+    quits = [{"player": "anna"}, {"player": "cy", "at": at(1), "back_at": at(1)}]
+    ladder.send("q", "g", {**TEAMS, "outcome": "team2", "quits": quits}, at(1), **start)
+    for pool in "pq":
+        ladder.put(f"/v1/pools/{pool}/games/g", {"reason": "x", "finished_at": finish}, revision=1, status=200)
+    told = ladder.get("/v1/pools/p/games/g")["result"]
+    assert [line["at"] for line in told["defeats"]] == [*(instant(e["at"]) for e in early), instant(finish)]
+    assert [line["at"] for line in told["ruins"]] == [instant(finish)]
+    assert ladder.get("/v1/pools/q/games/g")["result"]["quits"] == [
+        {"player": "anna", "at": instant(finish)},
+        {"player": "cy", "at": instant(finish), "back_at": instant(finish)},
+    ]
