@@ -70,11 +70,11 @@ def take(ctx: Context, pool: Pool, club: str, data: bytes, options: Options, pre
             if importing.fits(found):
                 importing.store_at_once(ctx, found, guard)
                 return _answered(ctx, pool, club, told)
+            if options.mode == "strict":
+                return _take_all(ctx, pool, club, data, options, guard)
+            _take_good(ctx, found, guard)
         except Moved:
             continue
-        if options.mode == "strict":
-            return _take_all(ctx, pool, club, data, options, guard)
-        _take_good(ctx, found, guard)
         return _answered(ctx, pool, club, importing.report(ctx, pool, plan, options))
     raise Busy("import")
 
@@ -263,8 +263,12 @@ def _complete(
 
     Returns:
         the last plan, and those of its rows that even so cannot be taken any more.
+
+    Raises:
+        Busy: it could not be brought to its end now; what was stored stands.
     """
     lost: set[int] = set()
+    stored = False
     if job.planned and job.mode == "strict":  # nothing was bad when it was decided
         lost = {planned.row.index for planned in plan.rows if planned.status == "bad"}
     for attempt in range(importing.ATTEMPTS):
@@ -272,11 +276,18 @@ def _complete(
             _keep_lock(ctx, job, holder)
             plan = import_plan.make(ctx, pool, job.club, plan.reading, options.answers)
         writes = plan.writes
-        _store(ctx, pool, job, holder, plan, options)
+        try:
+            _store(ctx, pool, job, holder, plan, options)
+        except Moved:
+            stored = False
+            continue
+        stored = True
         changed = {planned.row.index for planned in writes if planned.status == "bad"}
         lost |= changed
         if not changed:
             break
+    if not stored:  # each time one of the new players was registered in between
+        raise Busy("import")
     return plan, [p for p in plan.rows if p.status == "bad" and p.row.index in lost]
 
 

@@ -353,7 +353,7 @@ def _key(operation: Operation) -> tuple[str, str]:
 
 
 class Moved(Exception):
-    """Something the plan rests on changed before anything was stored: plan again."""
+    """Something the plan rests on changed before any of its games was stored: plan again."""
 
 
 def store_chunk(ctx: Context, chunk: Sequence[Unit], more: More = lambda _: ()) -> None:
@@ -364,6 +364,7 @@ def store_chunk(ctx: Context, chunk: Sequence[Unit], more: More = lambda _: ()) 
 
     Raises:
         ConditionFailed: one of ``more`` failed; nothing was stored.
+        Moved: a player whom it registers was registered in between.
     """
     extra = list(more(sum(unit.planned is not None for unit in chunk)))
     try:
@@ -387,9 +388,13 @@ def _store_alone(ctx: Context, unit: Unit, more: More) -> None:
             failed = [number - len(extra) for number in failure.failed]
             if min(failed) < 0:
                 raise
-            if unit.planned is None:
-                return  # the player is registered already, by a run that broke off
             game, there = operations[0], failure.items.get(len(extra), {})
+            if unit.planned is None:
+                # Registered already: by our own write whose answer was lost, or by somebody else, as somebody else's
+                # record, and then the games of this plan would name a player whom nobody knows.
+                if isinstance(game, Put) and there.get("sid") == game.item["sid"]:
+                    return
+                raise Moved from failure
             if 0 in failed and isinstance(game, Put) and there.get("digest") == game.item["digest"]:
                 return  # somebody else has stored just this
             if unit.optional is None or [operations[number] for number in failed] != [unit.optional]:

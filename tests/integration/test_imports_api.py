@@ -523,6 +523,38 @@ def test_a_game_the_club_sends_or_corrects_meanwhile_is_as_if_it_had_come_before
     assert club.pool()["games"] == 60
 
 
+@pytest.mark.parametrize("mode", ["strict", "lenient"])
+@pytest.mark.parametrize("who", ["bern", "basel"])
+def test_a_new_player_whom_somebody_registers_meanwhile_is_one_player(
+    club: Club, monkeypatch: pytest.MonkeyPatch, mode: str, who: str
+) -> None:
+    """Else the games would name a record that nobody knows."""
+    whole, seen = Table.transact, list[int]()
+
+    def transact(self: Table, operations: Any) -> None:
+        if len(operations) > 40 and not seen:
+            seen.append(len(operations))
+            key = club.key if who == "bern" else club.new_key("basel")
+            answer = club.system.request("PUT", "/v1/players/nora-neu", json={"name": "Nora Neu"}, key=key)
+            assert answer.status == 201
+        whole(self, operations)
+
+    club.system.admin("PUT", "/v1/clubs/basel", {"name": "Basel"})
+    monkeypatch.setattr(Table, "transact", transact)
+    report = club.report(rows(60).replace("Anna Aebi", "Nora Neu"), mode=mode, answers={"player": "register"})
+    monkeypatch.undo()
+    assert seen
+    assert report["errors"] == []
+    assert report["good"] == 60
+    assert club.pool()["games"] == 60
+    seated = [{p for team in club.game(g).body["result"]["teams"] for p in team} for g in ("g0", "g59")]
+    assert seated[0] == seated[1]
+    (nora,) = seated[0] - {"beat", "cla", "thordur"}
+    assert (nora == "nora-neu") == (who == "bern")
+    told = club.system.request("GET", f"/v1/players/{nora}").body
+    assert (told["name"], told["managed_by"]) == ("Nora Neu", "bern")
+
+
 def test_a_row_that_meanwhile_cannot_be_a_game_any_more_is_told(club: Club, monkeypatch: pytest.MonkeyPatch) -> None:
     def act() -> None:
         assert club.system.request("DELETE", "/v1/players/cla", key=club.key).status == 202
