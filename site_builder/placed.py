@@ -79,20 +79,28 @@ def of_variant(whole: Placed, variant: str) -> Placed:
     return main.only(established(main.rows))
 
 
-def of_labels(whole: Placed, labels: Iterable[str]) -> Mapping[str, Placed]:
+def of_labels(whole: Placed, labels: Iterable[str], members: Mapping[str, int]) -> dict[str, Placed]:
     """The players of each of these clubs, groups, tournaments and years, in the order and with the places of the whole
-    list."""
+    list.
+
+    Args:
+        members: how many each has.
+    """
     wanted = set(labels)
+    of_all = {label: whole for label in wanted if members.get(label, 0) == len(whole.rows)}
+    wanted -= of_all.keys()
+    if not wanted:
+        return of_all
     told = list(map(attrgetter("state.labels"), whole.rows))
     if len(wanted) <= FEW:
-        return {label: whole.only(map(contains, told, repeat(label))) for label in wanted}
+        return of_all | {label: whole.only(map(contains, told, repeat(label))) for label in wanted}
     rows: dict[str, tuple[list[ListRow], list[int | None]]] = {label: ([], []) for label in wanted}
     for row, place, of_row in zip(whole.rows, whole.places, told, strict=True):
         for label in of_row:
             if label in rows:
                 rows[label][0].append(row)
                 rows[label][1].append(place)
-    return {label: Placed(*columns) for label, columns in rows.items()}
+    return of_all | {label: Placed(*columns) for label, columns in rows.items()}
 
 
 def among_themselves(part: Placed, system: RuleSystem) -> Placed:

@@ -720,7 +720,7 @@ class _Publication:
         new_years = {n.rpartition(":")[0] for n in self.counts.labels.keys() ^ self.counts_were.labels.keys()}
         touched |= {n for n in self.counts.labels if n.count(":") == 2 and n.rpartition(":")[0] in new_years}
         members = self.stages.members_of(touched)
-        members_were = of_labels(self.was, () if every else touched)
+        members_were = of_labels(self.was, () if every else touched, self.counts_were.labels)
         found: list[Task] = []
         for label in sorted(touched):
             if not members[label].rows:

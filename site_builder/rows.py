@@ -6,7 +6,6 @@ around them, are in the templates.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
@@ -15,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from markupsafe import Markup, escape
 from msgspec.json import encode as to_json
 
-from shared.ledger.calendar import day_of
+from shared.ledger.calendar import day_of, first_instant
 from shared.ledger.lists import MAIN
 from site_builder import charts
 from site_builder.addresses import Addresses
@@ -27,13 +26,23 @@ Around = tuple[Standing | None, Standing | None]
 """The lines next to a page of a list, on the pages before and after it."""
 NOBODY: Around = (None, None)
 Key = TypeVar("Key", bound=Hashable)
+Made = TypeVar("Made")
 _PLAIN = re.compile("[^&<>\"']*").fullmatch
 MOST_REMEMBERED = 400_000
 """Beyond, a cache begins anew: a list of 100,000 players has as many names."""
-QUARTER = 900_000_000
-"""Microseconds in a quarter of an hour."""
-SINCE = 10 * 366 * 96 * QUARTER
-"""From 1980 on."""
+DAY = 86_400_000_000
+"""Microseconds in a day."""
+SINCE = 10 * 366 * DAY
+"""From 1980 on no zone has gone back over the date line: days follow each other everywhere."""
+
+
+class _Days(NamedTuple):
+    """The local days in a day of UTC."""
+
+    until: int
+    """When the first of them is over."""
+    first: str
+    then: str
 
 
 class Written(NamedTuple):
@@ -44,14 +53,14 @@ class Written(NamedTuple):
     """Whether a rating among them is printed with one."""
 
 
-class Remembered(dict[Key, str], Generic[Key]):
+class Remembered(dict[Key, Made], Generic[Key, Made]):
     """Texts by what they are made from. What is known is found without a call: every line of every list asks."""
 
-    def __init__(self, make: Callable[[Key], str]) -> None:
+    def __init__(self, make: Callable[[Key], Made]) -> None:
         super().__init__()
         self._make = make
 
-    def __missing__(self, key: Key) -> str:
+    def __missing__(self, key: Key) -> Made:
         if len(self) >= MOST_REMEMBERED:
             self.clear()
         found = self[key] = self._make(key)
@@ -67,8 +76,7 @@ class Lines:
         """The rule system's template, for its further figures."""
         self._names = Remembered(self._named)
         self._sparks = Remembered(_spark)
-        self._days = Remembered(self._day_at)
-        self._short_days: Remembered[dt.date] = Remembered(self.words.short_day)
+        self._days = Remembered(self._days_in)
         self._gains = Remembered(self._gained)
         self._moves = Remembered(self._movement)
         self._figures: dict[Hashable, str] = {}
@@ -100,9 +108,14 @@ class Lines:
         names, days, sparks, out = self._names, self._days, self._sparks, []
         ratings, decimals = self._ratings(standings, around)
         for line, rating in zip(standings, ratings, strict=True):
-            at = line.last_played
-            # Offsets from UTC have been quarters of an hour since 1973, so no day begins within one.
-            last = "" if at is None else days[at - at % QUARTER if at > SINCE else at]
+            if (at := line.last_played) is None:
+                last = ""
+            elif at < SINCE:
+                last = self._day_at(at)
+            else:
+                until, last, then = days[at // DAY]
+                if at >= until:
+                    last = then
             drawn = sparks[line.spark] if line.spark else ""
             out.append(
                 f"<tr><td>{'–' if line.place is None else line.place}</td>"
@@ -215,7 +228,15 @@ class Lines:
         return f'<td class="m{way}">{text % {"places": abs(moved)}} {gained}</td>'
 
     def _day_at(self, at: int) -> str:
-        return self._short_days[day_of(at, self.figures.pool.time_zone)]
+        return self.words.short_day(day_of(at, self.figures.pool.time_zone))
+
+    def _days_in(self, utc_day: int) -> _Days:
+        """The local days in one of UTC, which is numbered from 1970."""
+        begin, end = utc_day * DAY, (utc_day + 1) * DAY
+        zone = self.figures.pool.time_zone
+        last = day_of(end - 1, zone)
+        until = max(begin, first_instant(last, zone))
+        return _Days(until, self._day_at(begin), self.words.short_day(last))
 
     def _gained(self, points: int) -> str:
         return self.figures.delta((0, 0), (points, 0))
@@ -244,7 +265,7 @@ def pager(words: Words, number: int, pages: int, address: Callable[[int], str]) 
 
 def _escaped(text: str) -> str:
     """As ``escape``, which makes an object of every text, most of which have nothing to be escaped."""
-    return text if _PLAIN(text) else str(escape(text))
+    return text if text.isalnum() or _PLAIN(text) else str(escape(text))
 
 
 def _spark(ratings: tuple[int, ...]) -> str:

@@ -216,7 +216,7 @@ class Stages:
     # -- labels --------------------------------------------------------------------------------------------------
     def members_of(self, labels: set[str]) -> Mapping[str, Placed]:
         """The players of each of these clubs, groups, tournaments and years, found together."""
-        self._members |= of_labels(self.whole, labels - self._members.keys())
+        self._members |= of_labels(self.whole, labels - self._members.keys(), self.new.members)
         return self._members
 
     def ordered(self, label: str) -> Placed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from itertools import pairwise
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.ledger.calendar import day_of
+from shared.ledger.order import to_instant
 from shared.ratings.base import MILLION
 from site_builder.addresses import Addresses
 from site_builder.figures import Figures
@@ -67,18 +70,32 @@ def test_neighbours_that_print_alike_are_told_apart(
     assert all(not rest or rest.startswith(told.words.decimal) for _, rest in found)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Zurich", "Asia/Kathmandu", "America/St_Johns", "Pacific/Chatham"])
-@given(at=st.integers(-2_000_000_000, 4_000_000_000), micro=st.integers(0, 999_999))
-def test_the_day_of_the_last_game_is_that_of_its_instant(zone: str, at: int, micro: int) -> None:
+ZONES = ["UTC", "Europe/Zurich", "Asia/Kathmandu", "America/St_Johns", "Pacific/Chatham", "Pacific/Apia", "Asia/Beirut"]
+
+
+def last_days(zone: str, moments: list[int]) -> list[str]:
+    """The days of last games as a list shows them."""
     pool = PoolView("p", "P", "spades", zone, ("en",), ({"from": "2026-01-01"},), 0)
-    told = Figures(pool, words("en"))
 
     class Rules:
         list_figures = ()
 
-    lines = Lines(told, Addresses(pool, "en"), Rules())
-    instant = at * 1_000_000 + micro
-    for moment in (instant - instant % 900_000_000, instant):
-        player = Standing(1, "a", "A", 0, last_played=moment)
-        expected = words("en").short_day(day_of(moment, zone))
-        assert f'soft">{expected}</td>' in lines.of_list([player], movement=False).lines
+    lines = Lines(Figures(pool, words("en")), Addresses(pool, "en"), Rules())
+    players = [Standing(1, "a", "A", 0, last_played=moment) for moment in moments]
+    return re.findall(r'soft">([^<]*)</td>', lines.of_list(players, movement=False).lines)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@given(at=st.integers(-2_000_000_000, 4_000_000_000), micro=st.integers(0, 999_999), apart=st.integers(0, 90_000))
+def test_the_day_of_the_last_game_is_that_of_its_instant(zone: str, at: int, micro: int, apart: int) -> None:
+    moments = [at * 1_000_000 + micro, (at + apart) * 1_000_000, at * 1_000_000 - at * 1_000_000 % 86_400_000_000]
+    assert last_days(zone, moments) == [words("en").short_day(day_of(moment, zone)) for moment in moments]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("day", ["2011-12-29", "2011-12-30", "2026-03-29", "2026-10-25", "1980-01-01"])
+def test_the_day_changes_when_the_zones_does(zone: str, day: str) -> None:
+    """Also where a day was left out (Apia, 30 December 2011) and where summer time begins at midnight (Beirut)."""
+    begin = to_instant(dt.datetime.fromisoformat(f"{day}T00:00:00+00:00"))
+    moments = [begin + minute * 60_000_000 - odd for minute in range(0, 2 * 1440, 15) for odd in (0, 1)]
+    assert last_days(zone, moments) == [words("en").short_day(day_of(moment, zone)) for moment in moments]
