@@ -113,7 +113,8 @@ class Figures:
         if unit > 1:
             for one, two, text, other in zip(line, line[1:], shown, shown[1:], strict=False):
                 if text == other and one != two:
-                    alike |= {one, two}
+                    alike.add(one)
+                    alike.add(two)
         found = []
         for rating, text in zip(line, shown, strict=True):
             if plain and rating in alike:

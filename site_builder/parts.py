@@ -27,7 +27,7 @@ from shared.usecases.context import Context
 from shared.usecases.published import PublishedList
 from site_builder import garbage, views
 from site_builder.gather import GameRef, Gatherer
-from site_builder.stages import Stages, Task, pool_view
+from site_builder.stages import MOVED, Stages, Task, pool_view
 from site_builder.uploads import Uploads
 
 LEASE = 180 * MICROSECONDS
@@ -112,8 +112,14 @@ def build(stages: Stages, uploads: Uploads, stage: str, tasks: Sequence[Task], *
         RuntimeError: something was not built that should have been, or the other way round.
     """
     begun, stages.missing = len(uploads.kept), []
-    for page in stages.build(stage, tasks):
-        uploads.put(page, changed=stage == "lists" and not after_crash)
+    if stage == "labels":
+        stages.members_of({label for label, *_ in tasks})  # together
+        for task in tasks:
+            for page in stages.build(stage, [task]):
+                uploads.put(page, changed=task[-1] == MOVED)
+    else:
+        for page in stages.build(stage, tasks):
+            uploads.put(page, changed=stage == "lists" and not after_crash)
     gone = dict.fromkeys(stages.missing)
     wanted = set(stages.keys(stage, [task for task in tasks if task not in gone]))
     if len(uploads.kept) - begun != len(wanted) or not wanted <= uploads.kept:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count, repeat
+from itertools import compress, repeat
 from operator import attrgetter, contains, eq, is_not, ne, or_
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ VARIANTS = (MAIN, "new", "inactive", "unlisted", "established")
 FEW = 8
 """Labels looked for one after another sooner than all at once."""
 
+_NO_KEY = object()
 ESTABLISHED = 100
 """The index of who is established; it falls no further."""
 
@@ -46,7 +47,7 @@ def as_listed(rows: Sequence[ListRow]) -> Placed:
 def numbered(keys: Iterable[object]) -> list[int | None]:
     """Places by equal keys: 1, 2, 2, 4."""
     found: list[int | None] = []
-    previous: object = count  # equal to no key
+    previous: object = _NO_KEY
     place = 0
     for number, here in enumerate(keys, start=1):
         if here != previous:
@@ -105,6 +106,8 @@ def of_labels(whole: Placed, labels: Iterable[str], members: Mapping[str, int]) 
 
 def among_themselves(part: Placed, system: RuleSystem) -> Placed:
     """Some rows of the whole list with places of their own. Who shares a place there shares one here."""
+    if None not in part.places and not any(map(eq, part.places, part.places[1:])):
+        return Placed(part.rows, list(range(1, len(part.rows) + 1)))
     found: list[int | None] = []
     before: ListRow | None = None
     there: int | None = None
@@ -136,18 +139,30 @@ def changed_pages(old: Placed, new: Placed, shown: Callable[[ListRow], object] |
 def _spots(old: Placed, new: Placed, shown: Callable[[ListRow], object] | None) -> Iterator[int]:
     """Numbers (from 0) of the rows that differ, of each page as many as decide which pages do."""
     size = site.PAGE_SIZE
-    told: int | None = None
-    maybe = map(or_, map(is_not, old.rows, new.rows), map(ne, old.places, new.places))
-    for number in compress(count(), maybe):
-        page, spot = divmod(number, size)
-        if page == told and 0 < spot < size - 1:
-            continue
+    maybe = bytes(map(or_, map(is_not, old.rows, new.rows), map(ne, old.places, new.places)))
+    number = maybe.find(1)
+    while number >= 0:
         one, two = old.rows[number], new.rows[number]
-        if old.places[number] == new.places[number] and (shown(one) == shown(two) if shown is not None else one == two):
-            continue
-        told = page
-        yield number
+        following = number + 1
+        if old.places[number] != new.places[number] or (shown(one) != shown(two) if shown is not None else one != two):
+            yield number
+            if number % size:  # of the page nothing more is asked but whether its last row differs
+                following = max(following, number - number % size + size - 1)
+        number = maybe.find(1, following)
     yield from range(*sorted((len(old.rows), len(new.rows))))
+
+
+def pages_that_moved(old: Placed, new: Placed, pages: Iterable[int]) -> set[int]:
+    """Those pages (numbered from 1) whose first or last row is another player's, or has another place: they differ,
+    however little is printed of a row."""
+    size, end = site.PAGE_SIZE, min(len(old.rows), len(new.rows))
+
+    def moved(number: int) -> bool:
+        return number < end and (
+            old.places[number] != new.places[number] or old.rows[number].sid != new.rows[number].sid
+        )
+
+    return {page for page in pages if moved((page - 1) * size) or moved(page * size - 1)}
 
 
 def pages_of(spots: Iterable[int], rows: int) -> list[int]:

@@ -38,8 +38,8 @@ from site_builder.listing import Change, Listing, changes, handles_of, players_o
 from site_builder.parts import LEASE as LEASE
 from site_builder.parts import Overtaken as Overtaken
 from site_builder.parts import renew
-from site_builder.placed import VARIANTS, Placed, as_listed, changed_pages, mains, of_labels, pages_of
-from site_builder.stages import Stages, Task, pool_view
+from site_builder.placed import VARIANTS, Placed, as_listed, changed_pages, mains, of_labels, pages_of, pages_that_moved
+from site_builder.stages import MOVED, Stages, Task, pool_view
 from site_builder.uploads import CACHE_PAGES, Uploads
 from site_builder.words import languages
 
@@ -727,11 +727,12 @@ class _Publication:
                 continue
             placed = self.stages.ordered(label)
             if every:
-                numbers = list(range(1, site.pages_needed(len(placed.rows)) + 1))
-            else:
-                were = self.stages.label_order(label, members_were[label])
-                numbers = sorted({1, *changed_pages(were, placed, _in_label)})
-            found += [(label, str(number)) for number in numbers]
+                found += [(label, str(number)) for number in range(1, site.pages_needed(len(placed.rows)) + 1)]
+                continue
+            were = self.stages.label_order(label, members_were[label])
+            numbers = changed_pages(were, placed, _in_label)
+            told = set() if self.after_crash else pages_that_moved(were, placed, numbers)
+            found += [(label, str(n), MOVED) if n in told else (label, str(n)) for n in sorted({1, *numbers})]
         return found
 
     def _section_pages(

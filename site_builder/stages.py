@@ -32,6 +32,8 @@ STAGES = ("games", "players", "labels", "lists")
 """In the order in which they go up: pages link backwards only."""
 
 Task = tuple[str, ...]
+MOVED = "moved"
+"""Behind a label's page in a task: its rows moved, so it cannot stand there already as it is to be."""
 
 
 class Slice(NamedTuple):
@@ -105,8 +107,8 @@ class Stages:
         elif stage == "players":
             yield from self._players([sid for (sid,) in tasks])
         elif stage == "labels":
-            self.members_of({label for label, _ in tasks})
-            for label, number in tasks:
+            self.members_of({label for label, *_ in tasks})
+            for label, number, *_ in tasks:
                 yield from self._label_page(label, int(number))
         else:
             for variant, number in tasks:
@@ -119,7 +121,7 @@ class Stages:
         elif stage == "players":
             yield from inventory.player_keys(self.view, (self.by_sid[sid].handle for (sid,) in tasks))
         elif stage == "labels":
-            for label, number in tasks:
+            for label, number, *_ in tasks:
                 yield from inventory.label_page(self.view, label, int(number))
         else:
             for variant, number in tasks:

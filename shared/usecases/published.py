@@ -218,6 +218,11 @@ def hold(ctx: Context, pool: str, kept: Kept) -> None:
         _kept.pop(next(iter(_kept)))
 
 
+def forget() -> None:
+    """Have no list at hand, as a process that has just begun."""
+    _kept.clear()
+
+
 def take(ctx: Context, pool: str) -> Kept | None:
     """The list of the last publication for who makes the next one, or None before the first.
 

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -126,6 +127,8 @@ def _more(ladder: Ladder, players: int, games: int) -> None:
 
 
 Figures = dict[str, float]
+TURNS = 3
+FRESH, AT_HAND = "CPU seconds, by a fresh process", "CPU seconds, by the process of the last publication"
 
 
 def _is_list(key: str) -> bool:
@@ -187,11 +190,22 @@ class _Pool:
         }
         return self.found[name]
 
-    def publish(self, name: str) -> None:
-        """Publish; and of the pool's own list: which pages were written, and which differ."""
+    def publish(self, name: str, turns: int = 1) -> None:
+        """Publish; and of the pool's own list: which pages were written, and which differ.
+
+        Args:
+            turns: how often the same publication is made again for its time, the lowest of which is told: by a process
+                that has just begun, and by one that has made the publication before.
+        """
         before = _main_pages(self._rows())
         keys_ = len(self.site.keys)
+        stood = self._stored()
+        published.forget()
         figures = self.step(name, lambda: publisher.publish(self.ladder.ctx, "p"))
+        cold = [figures.pop("CPU seconds"), *(self._again(stood, at_hand=False) for _ in range(turns - 1))]
+        figures[FRESH] = min(cold)
+        if turns > 1:
+            figures[AT_HAND] = min(self._again(stood, at_hand=True) for _ in range(turns))
         written = set(self.site.keys[keys_:])
         after = _main_pages(self._rows())
         # The first page also says how many games there are: it is written in any case.
@@ -201,6 +215,31 @@ class _Pool:
         figures["further pages of the pool's list written"] = sum(
             key.startswith("p/page/") and key.endswith("/index.html") for key in written
         )
+
+    def _stored(self) -> tuple[dict[str, dict[str, Any]], list[dict[str, bytes]]]:
+        """All that stands in the table and the buckets."""
+        partitions = self.table.client.partitions
+        buckets = [bucket.client.objects for bucket in (self.data, self.site)]
+        return {pk: items.copy() for pk, items in partitions.items()}, [objects.copy() for objects in buckets]
+
+    def _again(self, stood: tuple[dict[str, dict[str, Any]], list[dict[str, bytes]]], *, at_hand: bool) -> float:
+        """CPU seconds of the publication that follows from what stood there."""
+        partitions, buckets = stood
+        self.table.client.partitions = {pk: items.copy() for pk, items in partitions.items()}
+        for bucket, objects in zip((self.data, self.site), buckets, strict=True):
+            bucket.client.objects = objects.copy()
+        ctx = self.ladder.ctx
+        published.forget()
+        if at_hand and (kept := published.take(ctx, "p")) is not None:
+            published.hold(ctx, "p", kept)
+        keys_ = len(self.site.keys)
+        gc.collect()
+        gc.freeze()
+        begin = time.process_time()
+        publisher.publish(ctx, "p")
+        took = time.process_time() - begin
+        del self.site.keys[keys_:]
+        return took
 
     def _rows(self) -> list[published.ListRow]:
         metered = self.ladder.ctx
@@ -222,7 +261,7 @@ def one_more(players: int, games: int) -> _Pool:
     ladder.now += HOUR // 4  # the files of the whole pool are due once an hour, and are measured apart
     pool.step("submit", lambda: pool.game("one-more", ladder.now, "p001", "p002", "p003", "p004"))
     pool.step("rate", ladder.rate)
-    pool.publish("publish")
+    pool.publish("publish", TURNS)
     ladder.now += HOUR
     pool.step("hourly files", lambda: publisher.publish(ladder.ctx, "p"))
     ladder.now += HOUR // 4
@@ -246,7 +285,7 @@ def _verdict(step: str, what: str, figure: float, figures: Figures, other: float
         return "as in the small pool", figure == other
     if not step.endswith("publish"):
         return "", None
-    if what == "CPU seconds" and step == "publish":
+    if what in (FRESH, AT_HAND) and step == "publish":
         return "under 2 s", figure < 2.0
     if what == "other objects":
         return "as in the small pool", figure == other
@@ -277,8 +316,8 @@ def measure(scale: float) -> list[Line]:
             if figure or other or met is not None:
                 lines.append(Line(f"{step}: {what}", figure, "", "100 players", other, budget, met, note))
     if many > SMALLER:
-        took = one_more(SMALLER, games).found["publish"]["CPU seconds"]
-        lines.append(Line(f"publish: CPU seconds, {SMALLER:,} players", took, "s", budget="under 2 s", met=took < 2.0))
+        took = one_more(SMALLER, games).found["publish"][FRESH]
+        lines.append(Line(f"publish: {FRESH}, {SMALLER:,} players", took, "s", budget="under 2 s", met=took < 2.0))
     behind = since_checkpoint(games)
     again = large["late: rate"]["moments read again"]
     lines.append(

@@ -120,7 +120,7 @@ def play(history: History, steps: int) -> None:
             closing.freeze(ladder.ctx, ladder.pool(), ladder.now)
         if rng.random() < 0.3:
             if rng.random() < 0.5:
-                published._kept.clear()
+                published.forget()
             publisher.publish(ladder.ctx, "p")
     ladder.rate()
     publisher.publish(ladder.ctx, "p")

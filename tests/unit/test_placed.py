@@ -128,3 +128,17 @@ def test_members_are_counted_from_changes(rows: list[ListRow], others: list[List
     were, are = {row.sid: row for row in rows}, {row.sid: row for row in others}
     changed = [(were.get(sid), are.get(sid)) for sid in were | are]
     assert members_after(counted(rows), changed) == counted(others)
+
+
+def test_pages_between_two_that_change_places_have_moved() -> None:
+    def row(sid: str, rating: int) -> ListRow:
+        return ListRow(sid, sid, sid, (), PlayerState(rating))
+
+    before = [row(sid, 100 - n) for n, sid in enumerate("abcdefghijkl")]
+    after = [*before[:2], row("k", 97), *before[2:10], before[11]]
+    old, new = (Placed(rows, list(range(1, 13))) for rows in (before, after))
+    assert changed_pages(old, new) == [1, 2, 3, 4]
+    assert placed.pages_that_moved(old, new, [1, 2, 3, 4]) == {1, 2, 3, 4}
+    same = [*before[:4], replace(before[4], name="other"), *before[5:]]
+    assert changed_pages(old, Placed(same, old.places)) == [2]
+    assert placed.pages_that_moved(old, Placed(same, old.places), [2]) == set(), "who knows what is printed of it"
