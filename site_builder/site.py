@@ -75,6 +75,8 @@ PAGE_SIZE = 100
 """Players on a page of a list."""
 MOVING = ("main", "new", "established", "inactive", "unlisted")
 """Lists that tell movement since the last closing; a list by a figure has places of its own."""
+RECORD = 8
+"""Numbers of a label's record: games, won, drawn, lost, for, against, gained, beside."""
 TEMPLATES = [str(Path(__file__).parent / "templates")]
 """Where templates are looked for; an operator's own rule system puts its folder in front (``add_templates``)."""
 
@@ -508,9 +510,9 @@ def label_pages(site: SiteView, pool: PoolView, label: LabelPage) -> Iterator[Pa
     def where(to: Addresses, page: int) -> str:
         return to.label(label.kind, label.id, page)
 
-    records = [line.labels.get(name, ()) for line in label.standings]
-    tallied = any(len(record) > 5 and (record[4] or record[5]) for record in records)
-    beside = any(len(record) > 7 and record[7] for record in records)
+    records = [record for line in label.standings if len(record := line.labels.get(name, ())) == RECORD]
+    tallied = any(map(itemgetter(4), records)) or any(map(itemgetter(5), records))
+    beside = any(map(itemgetter(7), records))
     rounds = _by_round(label.games)
     yield from _list_pages(site, pool, "label.html", where, make, label.page, label.pages)
 
@@ -524,14 +526,18 @@ def _by_round(games: Sequence[GameLine]) -> tuple[tuple[int | None, list[GameLin
 
 
 def best_pages(site: SiteView, pool: PoolView, best: Sequence[BestEver]) -> Iterator[Page]:
-    """The best ratings that anybody ever had, with their dates; equal ones share a place."""
+    """The best ratings that anybody ever had, with their dates; equal ones share a place.
+
+    Args:
+        best: the first ``PAGE_SIZE`` players, or all where there are fewer.
+    """
     places: list[int] = []
     for number, line in enumerate(best, 1):
         shared = number > 1 and line.rating == best[number - 2].rating
         places.append(places[-1] if shared else number)
 
     def make(_: _Tongue) -> dict[str, Any]:
-        return {"best": list(zip(places, best, strict=True))}
+        return {"best": list(zip(places, best, strict=True)), "first": len(best) >= PAGE_SIZE}
 
     yield from _pool_pages(site, pool, "best.html", lambda to: to.section("best"), make)
 

@@ -220,5 +220,8 @@ class Standings(Reply):
     """A page of the last published list."""
 
     publication: Any
-    standings: list[dict[str, Any]]
+    standings: list[dict[str, Any]] = Field(
+        description="Each with the further figures of its rule system: in Jass `tier`, from 0 (below 50) to 21 (150 "
+        "and more), whose name and symbol are the pool's; in Spades `skill`; in Bridier `class`."
+    )
     next: str | None

@@ -34,6 +34,8 @@ WAKE_SECONDS = 0.03
 """What a wake-up takes that finds nothing to do for a pool: two reads, four queries."""
 PUT_SECONDS, QUESTIONS = 0.03, 2
 """S3 answers so fast; each object is asked for before it is put."""
+MOVED = 0.5
+"""Of the pages of a list, so many differ by one game: 472 of 1,000 in ``onegame``."""
 OBJECT_SECONDS = 0.0005
 """CPU of building a page."""
 PLAYER_OBJECTS, GAME_OBJECTS, PAGE_OBJECTS, PAGE_ROWS = 4, 1, 2, 100
@@ -198,7 +200,7 @@ def _take(queue: deque[list[float]], most: float, now: int) -> tuple[float, int]
 def objects_of(games: float, players: int) -> float:
     """Objects that a publication of so many games writes: theirs, their players', and pages of the list."""
     people = min(players, 4 * games)
-    pages = min(-(-players // PAGE_ROWS), max(1.0, games * players / PAGE_ROWS / 10))  # a game moves a tenth of a list
+    pages = min(-(-players // PAGE_ROWS), max(1.0, games * players / PAGE_ROWS * MOVED))
     return games * GAME_OBJECTS + people * PLAYER_OBJECTS + pages * PAGE_OBJECTS
 
 

@@ -1,4 +1,4 @@
-"""From a club to 10 million players: the demo's traffic × 1,000 and what comes after, replayed against the model.
+"""From a club to 10 million players: the demo's traffic, × 1,000, and what comes after, replayed against the model.
 
 For each size: which limit comes first, and how long what waits; then what answers it, and the same traffic again.
 """
@@ -11,6 +11,7 @@ from dataclasses import replace
 from tests.bench import traffic
 from tests.bench.model import Outcome, Settings, Stage, costs, simulate
 from tests.bench.table import Line
+from tests.bench.table import number as told_figure
 
 CALM = 0.9
 """Below so much of a limit nothing needs to be done."""
@@ -138,9 +139,7 @@ def measure(scale: float) -> list[Line]:
                 Line(
                     f"{stage.name}: {what if number == 0 else 'then ' + what}",
                     outcome.shares[outcome.first],
-                    "of limit",
-                    "results/s at most",
-                    max(of.results),
+                    f"of limit at {told_figure(max(of.results))} results/s",
                     note=f"first: {outcome.first}. {told(outcome)}" + (f"; {of.pools} pools" if last else ""),
                     more={"pools": of.pools, "shares": outcome.shares},
                 )

@@ -20,6 +20,7 @@ from site_builder.assets import asset_pages
 from site_builder.figures import Figures
 from site_builder.rows import Lines, pager
 from site_builder.views import (
+    BestEver,
     GameChange,
     GamePage,
     HistoryLine,
@@ -432,3 +433,20 @@ def test_a_further_figure_may_be_any_value_and_is_each_players_own() -> None:
     players = [Standing(n, f"p{n}", f"P{n}", 1500 * MILLION - n, figures={"run": run}) for n, run in enumerate(runs, 1)]
     table = lines.of_list(players, movement=False).lines
     assert re.findall(r'<td class="w3">([^<]*)</td>', table) == ["1-2", "1-2-3", "&lt;b&gt;", "1-2"]
+
+
+def test_the_best_ever_say_that_they_are_the_first() -> None:
+    best = [BestEver(f"p{n}", f"P{n}", (1500 * MILLION - n, 0), fixture.NOW) for n in range(site.PAGE_SIZE)]
+    few, many = (html(site.best_pages(SITE, POOL, told)) for told in (best[:-1], best))
+    assert "best first</caption>" in few
+    assert "best first, the first 100</caption>" in many
+
+
+def test_a_long_history_leads_to_all_of_it() -> None:
+    world = fixture.worlds(9)[0]
+    page = world.player_page(world.standings(world.states, None)[0])
+    made = (site.player_pages(SITE, world.pool, replace(page, history_total=len(page.history) + n)) for n in (0, 1))
+    short, long = (html([one for one in pages if one.path.endswith(".html")]) for pages in made)
+    address = f'<a href="{SITE.api_origin}/v1/pools/{world.pool.id}/players/{page.standing.player}">'
+    assert address not in short
+    assert address in long
