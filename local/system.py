@@ -180,9 +180,22 @@ class DeployedSystem:
             with ThreadPoolExecutor(MIRROR_THREADS) as pool:
                 list(pool.map(fetch, changed))
             for key in self._mirrored.keys() - there.keys():
-                (root / key).unlink(missing_ok=True)
+                remove_file(root, key)
             self._mirrored = there
             return len(changed)
+
+
+def remove_file(root: Path, key: str) -> None:
+    """Remove a file, and the folders above it that are empty then: a name in one of them may have been erased."""
+    path = root / key
+    path.unlink(missing_ok=True)
+    for folder in path.parents:
+        if folder == root:
+            return
+        if folder.exists():
+            if any(folder.iterdir()):
+                return
+            folder.rmdir()
 
 
 def publish_event(pools: list[str]) -> dict[str, Any]:
