@@ -104,7 +104,8 @@ def test_an_earlier_versions_list_can_be_read() -> None:
 # -- at hand ------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def ladder() -> Ladder:
-    """A published pool."""
+    """A published pool, and nothing at hand of any other."""
+    published.forget()
     found = Ladder.in_memory()
     with_site(found, MemoryBucket(Calls()))
     found.open_pool("p", "spades", [{"from": "2026-01-01"}])
