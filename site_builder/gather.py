@@ -93,10 +93,9 @@ class Gatherer:
         self._changes: dict[str, list[dict[str, Any]]] = {}
         self._rows_by_player: dict[str, list[Rated]] | None = None
         self._rows_by_game: dict[GameRef, list[Rated]] | None = None
-        self._figures: dict[int, tuple[PlayerState, Mapping[str, Any]]] = {}
-        """By the identity of a state, which is held here too, so that no other can come to have it."""
         self._standings: dict[int, tuple[ListRow, views.Standing]] = {}
-        """By the identity of a row, likewise: it stands in several lists."""
+        """By the identity of a row, which is held here too, so that no other can come to have it: it stands in several
+        lists."""
 
     @cached_property
     def club_names(self) -> dict[str, str]:
@@ -383,14 +382,9 @@ class Gatherer:
             found.append((kind, rest, name, record))
         return tuple(found)
 
-    def figures(self, state: PlayerState, settings: Settings | None = None) -> Mapping[str, Any]:
-        """A player's further figures; by the newest rules each state's are worked out once."""
-        if settings is not None:
-            return self.pool.system.figures(state, settings)
-        known = self._figures.get(id(state))
-        if known is None:
-            known = self._figures[id(state)] = (state, self.pool.system.figures(state, self.pool.settings))
-        return known[1]
+    def figures(self, state: PlayerState) -> Mapping[str, Any]:
+        """A player's further figures by the newest rules."""
+        return self.pool.system.figures(state, self.pool.settings)
 
     def standing(self, row: ListRow, settings: Settings | None = None) -> views.Standing:
         """A line of the list. ``settings``: those it stands by; the newest when left out."""

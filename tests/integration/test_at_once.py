@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from functions.api import openapi
-from local.inprocess import System
 from shared.problems import Problem
 from shared.store import people
 from shared.store.table import Busy
@@ -17,22 +16,10 @@ from shared.usecases import games
 from shared.usecases import people as people_use
 from shared.usecases.drafts import Answer, GameDraft
 from tests.integration.ladder import HOUR, Ladder, at, audit, spades
-from tests.integration.test_exactly_once import at_once, prepared, send, status
+from tests.integration.test_exactly_once import at_once, send, status
 
 EIGHT = range(8)
 NEW = replace(spades("g", "ac-bz", "2026-08-10 20:00"), register=(("z", "New Z"),))
-
-
-@pytest.fixture
-def real(emulated_system: System) -> Ladder:
-    """A Spades pool over MiniStack."""
-    return prepared(Ladder.of(emulated_system))
-
-
-@pytest.fixture
-def memory() -> Ladder:
-    """A Spades pool in memory."""
-    return prepared(Ladder.in_memory())
 
 
 def void(ladder: Ladder) -> Answer:

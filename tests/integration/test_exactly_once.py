@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from functions.rater import app as rater
-from local.inprocess import System, stream_event
+from local.inprocess import stream_event
 from shared.problems import Problem
 from shared.store import keys, ledger
 from shared.store import table as table_module
@@ -26,26 +26,6 @@ from tests.integration.api_fixture import ADMIN_KEY, Api
 from tests.integration.ladder import DAY, HOUR, SECOND, Ladder, at, audit, duel, iso_of, small_steps, spades
 from tests.integration.memory import MemoryBucket, MemoryTable
 from tests.integration.test_publisher_random import with_site
-
-
-@pytest.fixture
-def real(emulated_system: System) -> Ladder:
-    """A Spades pool over MiniStack."""
-    return prepared(Ladder.of(emulated_system))
-
-
-@pytest.fixture
-def memory() -> Ladder:
-    """A Spades pool in memory."""
-    return prepared(Ladder.in_memory())
-
-
-def prepared(ladder: Ladder) -> Ladder:
-    ladder.now = at("2026-08-20 12:00")
-    ladder.open_pool(rules=[{"from": "2026-01-01", "quit_ban_minutes": 0}])
-    ladder.register(*"abcdefgh")
-    ladder.rate()
-    return ladder
 
 
 def at_once(actions: Sequence[Callable[[], Any]]) -> list[Any]:
